@@ -1,0 +1,48 @@
+use std::fmt;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+/// Everything that shares a fate: provider, model and account, as one key.
+///
+/// ```
+/// use backstop::LaneKey;
+///
+/// assert_eq!(LaneKey::of("anthropic", "sonnet", "team-a").as_str(), "anthropic/sonnet@team-a");
+/// assert_eq!(LaneKey::new("my-lane").as_str(), "my-lane");
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct LaneKey(Arc<str>);
+
+impl LaneKey {
+    /// A lane under the host's own name.
+    pub fn new(key: impl Into<Arc<str>>) -> Self {
+        Self(key.into())
+    }
+
+    /// The lane of a provider's model as used by one account; parts that are not known stay empty.
+    pub fn of(provider: &str, model: &str, account: &str) -> Self {
+        match account {
+            "" => Self(format!("{provider}/{model}").into()),
+            account => Self(format!("{provider}/{model}@{account}").into()),
+        }
+    }
+
+    /// The key as text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl From<&str> for LaneKey {
+    fn from(key: &str) -> Self {
+        Self::new(key)
+    }
+}
+
+impl fmt::Display for LaneKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}

@@ -1,0 +1,17 @@
+//! What to do about a failure: configuration, the chain machine, back-off, budgets.
+//!
+//! Pure: values and functions, without clock, I/O, async or randomness.
+
+mod answer;
+mod chain;
+pub mod config;
+mod injection;
+mod limits;
+mod verdict;
+
+pub use answer::{Answer, Remedy};
+pub use chain::{Chain, ChainKey, Layer, Origin, Step, StepConfig, UnknownChain};
+pub use config::{Durability, RecoveryConfig};
+pub use injection::Injection;
+pub use limits::Limits;
+pub use verdict::{Cause, Proof, Unhandled, Verdict};
