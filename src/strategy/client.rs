@@ -101,6 +101,6 @@ pub trait SessionClient: Send + Sync {
     }
 }
 
-fn unsupported<'a, T: 'a>() -> ClientCall<'a, T> {
+fn unsupported<'a>() -> ClientCall<'a, ()> {
     Box::pin(std::future::ready(Err(ClientError::Unsupported)))
 }
