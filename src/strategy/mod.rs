@@ -3,10 +3,9 @@
 mod attempt;
 mod client;
 mod traits;
-mod turn;
 
 pub use attempt::{Attempt, AttemptParts, EarlierAttempt};
 pub use client::{ClientCall, ClientError, Prompt, SessionClient};
 pub(crate) use traits::Decide;
 pub use traits::{Execution, RecoveryStrategy};
-pub use turn::Turn;
+
