@@ -4,6 +4,7 @@
 
 mod answer;
 mod chain;
+mod choice;
 pub mod config;
 mod injection;
 mod limits;
@@ -11,6 +12,7 @@ mod verdict;
 
 pub use answer::{Answer, Remedy};
 pub use chain::{Chain, ChainKey, Layer, Origin, Step, StepConfig, UnknownChain};
+pub use choice::{Because, Choice, runnable};
 pub use config::{Durability, RecoveryConfig};
 pub use injection::Injection;
 pub use limits::Limits;
