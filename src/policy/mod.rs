@@ -8,6 +8,11 @@ mod choice;
 pub mod config;
 mod injection;
 mod limits;
+pub mod machine;
+mod record;
+pub mod seed;
+pub mod session;
+mod turn;
 mod verdict;
 
 pub use answer::{Answer, Remedy};
@@ -16,4 +21,6 @@ pub use choice::{Because, Choice, runnable};
 pub use config::{Durability, RecoveryConfig};
 pub use injection::Injection;
 pub use limits::Limits;
+pub use record::RecoveryAttempt;
+pub use turn::Turn;
 pub use verdict::{Cause, Proof, Unhandled, Verdict};

@@ -8,4 +8,3 @@ pub use attempt::{Attempt, AttemptParts, EarlierAttempt};
 pub use client::{ClientCall, ClientError, Prompt, SessionClient};
 pub(crate) use traits::Decide;
 pub use traits::{Execution, RecoveryStrategy};
-

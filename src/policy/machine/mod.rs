@@ -1,0 +1,23 @@
+//! The chain machine: one session's way from a failure to a verdict.
+//!
+//! Pure. An [`Episode`] takes an [`Event`] and answers with [`Command`]s; time and randomness are
+//! arguments. The same machine runs in production, under paused time and in the simulator.
+
+mod acting;
+mod command;
+mod episode;
+mod event;
+mod note;
+mod plan;
+mod redoing;
+mod resume;
+mod waiting;
+
+#[cfg(test)]
+mod tests;
+
+pub use command::{Command, Execute, Record, Redo};
+pub use episode::{Episode, PhaseName};
+pub use event::{Carrier, Event};
+pub use note::{Note, NoteKind};
+pub use plan::{Moment, Opening, Plan, Redoer};

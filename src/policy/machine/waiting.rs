@@ -1,0 +1,185 @@
+//! Waiting, Asking, Parked: what stands between an answer and its redo.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::command::{Command, Record};
+use super::episode::{Episode, Next, Phase};
+use super::event::Event;
+use super::note::NoteKind;
+use super::plan::{Plan, Redoer};
+use crate::failure::Timestamp;
+use crate::policy::Remedy;
+
+impl Episode {
+    /// Heads for the redo: first the wait that the answer or the server asks for (R4).
+    pub(super) fn to_redo(&mut self, next: Next, asked: Duration, plan: &Plan, now: Timestamp) -> Vec<Command> {
+        let stated = if leaves_lane(&next) { Duration::ZERO } else { self.stated_wait(now) };
+        let (delay, because) = if stated > asked { (stated, "the server stated it") } else { (asked, "the strategy") };
+        if let Some(bound) = self.forbids(delay, plan, now) {
+            self.note(now, NoteKind::WaitRefused { delay, because: bound.into() });
+            return self.next_step(plan, now);
+        }
+        if delay > Duration::ZERO {
+            self.note(now, NoteKind::Waits { delay, because: because.into() });
+        }
+        let until = now + delay;
+        if delay.is_zero() || self.redoer == Redoer::Host {
+            return self.after_wait(next, until, plan, now);
+        }
+        self.epoch += 1;
+        self.phase = Phase::Waiting { until, next };
+        // Written in passing, so that the wait goes on where it was after a crash.
+        vec![Command::Persist { seq: self.seq, record: Record::Attempt }, Command::Wait { until, epoch: self.epoch }]
+    }
+
+    /// What is left of the wait that the server stated with the current failure.
+    fn stated_wait(&self, now: Timestamp) -> Duration {
+        let stated = self.error.details.retry_after.unwrap_or_default();
+        (self.error.timestamp + stated).since(now)
+    }
+
+    /// Which bound forbids a wait; a deadline is remembered as the cause (R4).
+    fn forbids(&mut self, delay: Duration, plan: &Plan, now: Timestamp) -> Option<&'static str> {
+        if self.deadline.is_some_and(|deadline| now + delay > deadline) {
+            self.refused_by_deadline = true;
+            return Some("it would pass the deadline");
+        }
+        (delay > plan.limits().max_wait).then_some("it is longer than max_wait_ms")
+    }
+
+    pub(super) fn on_waiting(&mut self, event: Event, plan: &Plan, now: Timestamp) -> Vec<Command> {
+        let Phase::Waiting { until, next } = &self.phase else { return vec![] };
+        match event {
+            Event::DelayElapsed { epoch } if epoch == self.epoch => {
+                let (until, next) = (*until, next.clone());
+                self.after_wait(next, until, plan, now)
+            }
+            Event::DelayElapsed { .. }
+            | Event::Answered { .. }
+            | Event::RunnerBusy { .. }
+            | Event::Persisted { .. }
+            | Event::LaneOpen { .. }
+            | Event::LaneClosed { .. }
+            | Event::Carried { .. }
+            | Event::RemedyFailed { .. }
+            | Event::TurnWorked { .. }
+            | Event::Reported { .. }
+            | Event::DeadlinePassed
+            | Event::Cancelled => vec![],
+        }
+    }
+
+    fn after_wait(&mut self, next: Next, not_before: Timestamp, plan: &Plan, now: Timestamp) -> Vec<Command> {
+        if self.redoer == Redoer::Nobody {
+            return match next.remedy {
+                Some(_) => self.save(next, now),
+                None => self.again(next, plan, now),
+            };
+        }
+        self.ask(next, None, not_before, now)
+    }
+
+    /// Where nobody can redo, the strategy runs again instead (R5).
+    pub(super) fn again(&mut self, next: Next, plan: &Plan, now: Timestamp) -> Vec<Command> {
+        self.advance(next.after);
+        self.act(plan, now)
+    }
+
+    fn ask(
+        &mut self,
+        next: Next,
+        parked_since: Option<Timestamp>,
+        not_before: Timestamp,
+        now: Timestamp,
+    ) -> Vec<Command> {
+        match self.error.lane.clone().filter(|_| !leaves_lane(&next)) {
+            None => self.save_until(next, not_before, now),
+            Some(lane) => {
+                self.epoch += 1;
+                self.phase = Phase::Asking { parked_since, not_before, next };
+                vec![Command::AskLane { lane, epoch: self.epoch }]
+            }
+        }
+    }
+
+    pub(super) fn on_lane(&mut self, event: Event, plan: &Plan, now: Timestamp) -> Vec<Command> {
+        let (parked_since, not_before, next) = match &self.phase {
+            Phase::Asking { parked_since, not_before, next } => (*parked_since, *not_before, next.clone()),
+            Phase::Parked { since, not_before, next, .. } => (Some(*since), *not_before, next.clone()),
+            _ => return vec![],
+        };
+        match event {
+            Event::LaneOpen { epoch } if epoch == self.epoch => {
+                self.thawed |= parked_since.is_some();
+                self.save_until(next, not_before, now)
+            }
+            Event::LaneClosed { epoch, until } if epoch == self.epoch => {
+                self.park(next, parked_since.unwrap_or(now), not_before, until, plan, now)
+            }
+            Event::DelayElapsed { epoch } if epoch == self.epoch && matches!(self.phase, Phase::Parked { .. }) => {
+                self.ask(next, parked_since, not_before, now)
+            }
+            Event::LaneOpen { .. }
+            | Event::LaneClosed { .. }
+            | Event::DelayElapsed { .. }
+            | Event::Answered { .. }
+            | Event::RunnerBusy { .. }
+            | Event::Persisted { .. }
+            | Event::Carried { .. }
+            | Event::RemedyFailed { .. }
+            | Event::TurnWorked { .. }
+            | Event::Reported { .. }
+            | Event::DeadlinePassed
+            | Event::Cancelled => vec![],
+        }
+    }
+
+    fn park(
+        &mut self,
+        next: Next,
+        since: Timestamp,
+        not_before: Timestamp,
+        until: Timestamp,
+        plan: &Plan,
+        now: Timestamp,
+    ) -> Vec<Command> {
+        let last = since + plan.limits().max_park;
+        if now >= last || (self.redoer == Redoer::Host && until > last) {
+            self.note(now, NoteKind::Remark { text: "the lane stayed closed for longer than max_park".into() });
+            return self.next_step(plan, now);
+        }
+        if let Some(lane) = self.error.lane.clone() {
+            self.note(now, NoteKind::Parked { lane, until });
+        }
+        if self.redoer == Redoer::Host {
+            // Waiting is the host's, and `admit` asks the lane again.
+            return self.save_until(next, not_before.max(until), now);
+        }
+        let until = until.min(last);
+        self.epoch += 1;
+        self.phase = Phase::Parked { since, until, not_before, next };
+        vec![Command::Persist { seq: self.seq, record: Record::Attempt }, Command::Wait { until, epoch: self.epoch }]
+    }
+
+    pub(super) fn save(&mut self, next: Next, now: Timestamp) -> Vec<Command> {
+        self.save_until(next, now, now)
+    }
+
+    /// Writes the redo's record; nothing of it happens before (R10).
+    fn save_until(&mut self, next: Next, not_before: Timestamp, now: Timestamp) -> Vec<Command> {
+        self.epoch += 1;
+        self.phase = Phase::Saving { not_before: not_before.max(now), next };
+        vec![Command::Persist { seq: self.seq, record: Record::Redo }]
+    }
+
+    pub(super) fn remedy_failed(&mut self, reason: Arc<str>, plan: &Plan, now: Timestamp) -> Vec<Command> {
+        self.note(now, NoteKind::RemedyFailed { reason });
+        self.next_step(plan, now)
+    }
+}
+
+/// Another model is another lane: this lane's waits do not bind it.
+fn leaves_lane(next: &Next) -> bool {
+    matches!(next.remedy, Some(Remedy::SwitchModel { .. }))
+}

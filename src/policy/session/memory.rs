@@ -1,0 +1,186 @@
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use super::History;
+use crate::failure::{RecoveryError, SessionId, Timestamp};
+use crate::policy::machine::{Command, Episode, Event, Moment, Opening, Plan, Record, Redoer};
+use crate::policy::{Injection, RecoveryAttempt, Verdict};
+
+/// Everything that is remembered of one session: what its log record holds.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct SessionMemory {
+    episodes: u64,
+    history: History,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    episode: Option<Box<Episode>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    kept: Option<Box<KeptVerdict>>,
+}
+
+/// A verdict that stays until the host resets the session or its retention ends (R11).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct KeptVerdict {
+    /// The episode's number within the session.
+    pub episode: u64,
+    /// How it ended.
+    pub verdict: Verdict,
+    /// The last failure.
+    pub error: Arc<RecoveryError>,
+    /// When it ended.
+    pub at: Timestamp,
+    /// Executions made.
+    pub executions: u32,
+    /// The attempts, oldest first.
+    pub attempts: Vec<RecoveryAttempt>,
+    /// Texts that no redo delivered.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub injections: Vec<Injection>,
+}
+
+/// Why a failure opens no episode.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Refusal {
+    /// The verdict.
+    pub verdict: Verdict,
+    /// Whether the host is to be called: once per streak of strikes (R16), always otherwise.
+    pub calls_host: bool,
+}
+
+impl SessionMemory {
+    /// Opens an episode, the session's limits permitting.
+    ///
+    /// # Errors
+    ///
+    /// A [`Refusal`] when the failure has no chain, a person must decide, or a limit over several
+    /// episodes is reached (R7, R16).
+    pub fn open(
+        &mut self,
+        session: &SessionId,
+        error: Arc<RecoveryError>,
+        redoer: Redoer,
+        turn: Option<u64>,
+        deadline: Option<Timestamp>,
+        plan: &Plan,
+        at: Moment,
+    ) -> Result<Vec<Command>, Refusal> {
+        let limits = plan.limits();
+        self.history.failed(error.fingerprint, limits, at.now);
+        if let Some(calls_host) = self.history.struck_out(error.fingerprint, limits) {
+            let times = limits.max_same_failure;
+            let reason = format!("the same failure ended {times} episodes in a row ({})", error.kind);
+            return Err(Refusal { verdict: Verdict::Escalated { reason: reason.into() }, calls_host });
+        }
+        let opening = Opening { episode: self.episodes + 1, error, redoer, turn, deadline };
+        let (episode, commands) = Episode::start(session.clone(), opening, plan, at)
+            .map_err(|verdict| Refusal { calls_host: matches!(verdict, Verdict::Escalated { .. }), verdict })?;
+        if !self.history.may_open(limits, at.now) {
+            let reason = format!("{} episodes within the recovery window", limits.max_recoveries);
+            return Err(Refusal { verdict: Verdict::Escalated { reason: reason.into() }, calls_host: true });
+        }
+        self.episodes += 1;
+        self.kept = None;
+        self.episode = Some(Box::new(episode));
+        self.settle(&commands, plan, at.now);
+        Ok(commands)
+    }
+
+    /// Hands an event to the running episode; without one, nothing happens.
+    pub fn on(&mut self, event: Event, plan: &Plan, now: Timestamp) -> Vec<Command> {
+        let Some(episode) = &mut self.episode else { return vec![] };
+        let commands = episode.on(event, plan, now);
+        self.settle(&commands, plan, now);
+        commands
+    }
+
+    /// Goes on after a restart; see [`Episode::resume`].
+    pub fn resume(
+        &mut self,
+        redoer: Redoer,
+        looked: Option<Result<(), Arc<RecoveryError>>>,
+        plan: &Plan,
+        now: Timestamp,
+    ) -> Vec<Command> {
+        let Some(episode) = &mut self.episode else { return vec![] };
+        let commands = episode.resume(redoer, looked, plan, now);
+        self.settle(&commands, plan, now);
+        commands
+    }
+
+    /// Keeps the books as soon as the verdict is known, so that its record holds them.
+    fn settle(&mut self, commands: &[Command], plan: &Plan, now: Timestamp) {
+        let ends = |command: &Command| matches!(command, Command::Persist { record: Record::Verdict, .. });
+        let Some(episode) = self.episode.as_mut().filter(|_| commands.iter().any(ends)) else { return };
+        let Some(verdict) = episode.verdict().cloned() else { return };
+        let fingerprint = episode.first_error().fingerprint;
+        self.history.ended(&verdict, fingerprint, episode.thawed(), plan.limits(), now);
+        let forgotten = verdict.is_recovered() || matches!(verdict, Verdict::Unhandled(_));
+        self.kept = (!forgotten).then(|| {
+            Box::new(KeptVerdict {
+                episode: episode.id(),
+                verdict,
+                error: Arc::clone(episode.error()),
+                at: now,
+                executions: episode.executions(),
+                attempts: episode.attempts().to_vec(),
+                injections: episode.injections().to_vec(),
+            })
+        });
+    }
+
+    /// Lets go of a finished episode and returns it.
+    pub fn close(&mut self) -> Option<Episode> {
+        self.episode.take_if(|episode| episode.verdict().is_some()).map(|episode| *episode)
+    }
+
+    /// A turn was seen to work outside episodes (R16).
+    pub fn turn_worked(&mut self) {
+        self.history.turn_worked();
+    }
+
+    /// The episode, unless its verdict is known.
+    pub fn open_episode(&self) -> Option<&Episode> {
+        self.episode.as_deref().filter(|episode| episode.verdict().is_none())
+    }
+
+    /// The episode, its verdict known or not.
+    pub fn episode(&self) -> Option<&Episode> {
+        self.episode.as_deref()
+    }
+
+    /// The episode, its verdict known or not.
+    pub fn episode_mut(&mut self) -> Option<&mut Episode> {
+        self.episode.as_deref_mut()
+    }
+
+    /// The last verdict, if it is one that is kept (R11).
+    pub fn kept(&self) -> Option<&KeptVerdict> {
+        self.kept.as_deref()
+    }
+
+    /// How many episodes the session has had.
+    pub fn episodes(&self) -> u64 {
+        self.episodes
+    }
+
+    /// What is counted over several episodes.
+    pub fn history(&self) -> &History {
+        &self.history
+    }
+
+    /// Forgets everything but the number of episodes, so that late answers stay fenced (R11).
+    pub fn reset(&mut self) {
+        *self = Self { episodes: self.episodes, ..Self::default() };
+    }
+
+    /// What is to be written: a finished episode is none any more.
+    pub fn snapshot(&self) -> Self {
+        Self {
+            episodes: self.episodes,
+            history: self.history.clone(),
+            episode: self.episode.clone().filter(|episode| episode.verdict().is_none()),
+            kept: self.kept.clone(),
+        }
+    }
+}

@@ -1,0 +1,9 @@
+//! What a session remembers between failures, and how a new report meets it (R7, R8, R11, R16).
+
+mod history;
+mod intake;
+mod memory;
+
+pub use history::{History, Strikes};
+pub use intake::{Intake, ReportKey};
+pub use memory::{KeptVerdict, Refusal, SessionMemory};
