@@ -6,4 +6,4 @@ pub mod strategy;
 
 pub use failure::{Category, Kind, LaneKey, RecoveryError, Report, SessionId, Timestamp};
 pub use policy::{Answer, Cause, Chain, ChainKey, Proof, RecoveryConfig, Remedy, Step, Unhandled, Verdict};
-pub use strategy::{Attempt, RecoveryStrategy, SessionClient, Turn};
+pub use strategy::{Attempt, RecoveryStrategy, SessionClient, StrategyRegistry, Turn};

@@ -3,13 +3,16 @@
 //! Pure: values and functions, without clock, I/O, async or randomness.
 
 mod answer;
+mod backoff;
 mod chain;
 pub mod config;
 mod injection;
 mod limits;
+pub mod seed;
 mod verdict;
 
 pub use answer::{Answer, Remedy};
+pub use backoff::Backoff;
 pub use chain::{Chain, ChainKey, Layer, Origin, Step, StepConfig, UnknownChain};
 pub use config::{Durability, RecoveryConfig};
 pub use injection::Injection;
