@@ -5,6 +5,7 @@
 mod answer;
 mod backoff;
 mod chain;
+mod choice;
 pub mod config;
 mod injection;
 mod limits;
@@ -14,6 +15,7 @@ mod verdict;
 pub use answer::{Answer, Remedy};
 pub use backoff::Backoff;
 pub use chain::{Chain, ChainKey, Layer, Origin, Step, StepConfig, UnknownChain};
+pub use choice::{Because, Choice, runnable};
 pub use config::{Durability, RecoveryConfig};
 pub use injection::Injection;
 pub use limits::Limits;

@@ -2,7 +2,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 
-use super::Turn;
+use crate::policy::Turn;
 use crate::failure::{Report, SessionId};
 
 /// What a client call returns.

@@ -32,7 +32,6 @@ mod settings;
 #[cfg(test)]
 mod testing;
 mod traits;
-mod turn;
 
 pub use attempt::{Attempt, AttemptParts, EarlierAttempt};
 pub use client::{ClientCall, ClientError, Prompt, SessionClient};
@@ -42,4 +41,4 @@ pub(crate) use registry::Strategy;
 pub use registry::{StrategyRegistry, UnnamedStrategy};
 pub(crate) use traits::Decide;
 pub use traits::{Execution, RecoveryStrategy};
-pub use turn::Turn;
+

@@ -20,6 +20,7 @@ pub const BUILT_IN_STRATEGIES: &[&str] = &[
 pub fn built_in_chains() -> Vec<Chain> {
     let remind = |times: u64| Step::new("remind_and_retry").with("max_retries", times);
     let abort = |message: &str| Step::new("abort").with("message", message);
+    let compact = Step::new("compact").with("preserve", vec!["todos", "artifacts"]);
     let chain = |key: ChainKey, steps: Vec<Step>| Chain { key, steps, enabled: true, origin: Origin::BUILT_IN };
     let category = |category: Category, steps: Vec<Step>| chain(ChainKey::Category(category), steps);
     let kind = |kind: Kind, steps: Vec<Step>| chain(ChainKey::Kind(kind), steps);
@@ -27,7 +28,7 @@ pub fn built_in_chains() -> Vec<Chain> {
     let mut chains = vec![
         category(
             Category::SessionError,
-            vec![Step::new("retry"), Step::new("compact"), abort("session failed after all recovery attempts")],
+            vec![Step::new("retry"), compact, abort("session failed after all recovery attempts")],
         ),
         category(
             Category::ContextWindow,
@@ -50,7 +51,7 @@ pub fn built_in_chains() -> Vec<Chain> {
     ] {
         chains.push(kind(correctable, vec![remind(2), abort("reminders did not help")]));
     }
-    for persons in [Kind::InvalidRequest, Kind::Tls, Kind::PermissionDenied, Kind::DataCorruption, Kind::GuardBlocked] {
+    for persons in [Kind::InvalidRequest, Kind::Tls, Kind::PermissionDenied] {
         chains.push(kind(persons, vec![Step::new("escalate")]));
     }
     chains

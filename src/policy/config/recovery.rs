@@ -24,11 +24,11 @@ pub enum Durability {
 /// [`RecoveryConfig::default`] is the built-in layer alone.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RecoveryConfig {
-    pub(super) enabled: bool,
-    pub(super) collect_metrics: bool,
-    pub(super) durability: Durability,
-    pub(super) limits: Limits,
-    pub(super) chains: BTreeMap<ChainKey, Arc<Chain>>,
+    pub(in crate::policy) enabled: bool,
+    pub(in crate::policy) collect_metrics: bool,
+    pub(in crate::policy) durability: Durability,
+    pub(in crate::policy) limits: Limits,
+    pub(in crate::policy) chains: BTreeMap<ChainKey, Arc<Chain>>,
 }
 
 impl Default for RecoveryConfig {

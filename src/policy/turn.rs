@@ -3,7 +3,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::failure::SessionId;
-use crate::policy::Injection;
+use super::Injection;
 
 /// One unit of work to be done or redone, with everything that recovery asks of it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
