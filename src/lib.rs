@@ -5,5 +5,5 @@ pub mod policy;
 pub mod strategy;
 
 pub use failure::{Category, Kind, LaneKey, RecoveryError, Report, SessionId, Timestamp};
-pub use policy::{Answer, Cause, Chain, ChainKey, Proof, RecoveryConfig, Remedy, Step, Unhandled, Verdict};
-pub use strategy::{Attempt, RecoveryStrategy, SessionClient, StrategyRegistry, Turn};
+pub use policy::{Answer, Cause, Chain, ChainKey, Proof, RecoveryConfig, Remedy, Step, Turn, Unhandled, Verdict};
+pub use strategy::{Attempt, RecoveryStrategy, SessionClient, StrategyRegistry};

@@ -10,6 +10,7 @@ pub mod config;
 mod injection;
 mod limits;
 pub mod seed;
+mod turn;
 mod verdict;
 
 pub use answer::{Answer, Remedy};
@@ -19,4 +20,5 @@ pub use choice::{Because, Choice, runnable};
 pub use config::{Durability, RecoveryConfig};
 pub use injection::Injection;
 pub use limits::Limits;
+pub use turn::Turn;
 pub use verdict::{Cause, Proof, Unhandled, Verdict};

@@ -2,8 +2,8 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::failure::SessionId;
 use super::Injection;
+use crate::failure::SessionId;
 
 /// One unit of work to be done or redone, with everything that recovery asks of it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -2,8 +2,8 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 
-use crate::policy::Turn;
 use crate::failure::{Report, SessionId};
+use crate::policy::Turn;
 
 /// What a client call returns.
 pub type ClientCall<'a, T> = Pin<Box<dyn Future<Output = Result<T, ClientError>> + Send + 'a>>;

@@ -1,7 +1,7 @@
 //! How to recover: the strategy and client traits, the registry, and the built-in strategies.
 //!
 //! A strategy decides; what it decides is carried out elsewhere: a [remedy](crate::Remedy) goes to the
-//! session's [`SessionClient`], to the host, or rides on the next [`Turn`]. The
+//! session's [`SessionClient`], to the host, or rides on the next [`Turn`](crate::Turn). The
 //! [built-in strategies](built_in) with their settings and defaults:
 //!
 //! | strategy | settings | answers |
@@ -25,20 +25,29 @@
 
 mod attempt;
 pub mod built_in;
+#[allow(dead_code, reason = "the engine calls it")]
+mod carry;
 mod client;
+#[allow(dead_code, reason = "the engine calls it")]
+mod delivery;
 mod func;
 mod registry;
 mod settings;
 #[cfg(test)]
 mod testing;
 mod traits;
+#[cfg(test)]
+mod vectors;
 
 pub use attempt::{Attempt, AttemptParts, EarlierAttempt};
+#[allow(unused_imports, reason = "the engine calls it")]
+pub(crate) use carry::carry;
 pub use client::{ClientCall, ClientError, Prompt, SessionClient};
+#[allow(unused_imports, reason = "the engine calls it")]
+pub(crate) use delivery::{Delivery, delivery, fallback_instruction};
 pub use func::FnStrategy;
 #[allow(unused_imports, reason = "the engine runs it")]
 pub(crate) use registry::Strategy;
 pub use registry::{StrategyRegistry, UnnamedStrategy};
 pub(crate) use traits::Decide;
 pub use traits::{Execution, RecoveryStrategy};
-

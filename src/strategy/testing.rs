@@ -1,10 +1,11 @@
 //! Attempts for the unit tests of strategies.
 
-use std::sync::Arc;
+use std::future::ready;
+use std::sync::{Arc, Mutex};
 
 use serde_json::Value;
 
-use super::{Attempt, AttemptParts, Decide, EarlierAttempt};
+use super::{Attempt, AttemptParts, ClientCall, ClientError, Decide, EarlierAttempt, Prompt, SessionClient};
 use crate::failure::{
     Category, Details, Domain, ErrorSeverity, Kind, LaneKey, RecoveryAction, RecoveryError, SessionId, Timestamp,
     TokenCounts,
@@ -104,5 +105,73 @@ pub(super) fn remedy_of(strategy: &dyn Decide, attempt: &Attempt) -> Option<Reme
     match strategy.decide(attempt) {
         Answer::Success { remedy, .. } => remedy,
         other => panic!("{other:?}"),
+    }
+}
+
+/// A client that can do what it is told it can, and remembers what it was asked.
+#[derive(Default)]
+pub(super) struct Recorder {
+    able: Vec<&'static str>,
+    failing: Vec<&'static str>,
+    calls: Mutex<Vec<String>>,
+    prompts: Mutex<Vec<Prompt>>,
+}
+
+impl Recorder {
+    pub(super) fn able_to<const N: usize>(methods: [&'static str; N]) -> Self {
+        Self { able: methods.into(), ..Self::default() }
+    }
+
+    pub(super) fn failing_at<const N: usize>(mut self, methods: [&'static str; N]) -> Self {
+        self.failing = methods.into();
+        self
+    }
+
+    /// The supported calls so far, each with its argument.
+    pub(super) fn calls(&self) -> Vec<String> {
+        self.calls.lock().expect("no test panics while it holds the lock").clone()
+    }
+
+    pub(super) fn prompts(&self) -> Vec<Prompt> {
+        self.prompts.lock().expect("no test panics while it holds the lock").clone()
+    }
+
+    fn answer<'a>(&self, method: &'static str, argument: &str) -> ClientCall<'a, ()> {
+        let fails = self.failing.contains(&method);
+        let result = if fails || self.able.contains(&method) {
+            let call = format!("{method} {argument}").trim_end().to_owned();
+            self.calls.lock().expect("no test panics while it holds the lock").push(call);
+            if fails { Err(ClientError::failed("as told")) } else { Ok(()) }
+        } else {
+            Err(ClientError::Unsupported)
+        };
+        Box::pin(ready(result))
+    }
+}
+
+impl SessionClient for Recorder {
+    fn compact<'a>(&'a self, _: &'a SessionId, preserve: &'a [Arc<str>]) -> ClientCall<'a, ()> {
+        self.answer("compact", &preserve.join(","))
+    }
+
+    fn prompt<'a>(&'a self, _: &'a SessionId, prompt: &'a Prompt) -> ClientCall<'a, ()> {
+        self.prompts.lock().expect("no test panics while it holds the lock").push(prompt.clone());
+        self.answer("prompt", prompt.model.as_deref().unwrap_or_default())
+    }
+
+    fn switch_model<'a>(&'a self, _: &'a SessionId, model: &'a str) -> ClientCall<'a, ()> {
+        self.answer("switch_model", model)
+    }
+
+    fn truncate<'a>(&'a self, _: &'a SessionId, ratio: f64) -> ClientCall<'a, ()> {
+        self.answer("truncate", &ratio.to_string())
+    }
+
+    fn summarize<'a>(&'a self, _: &'a SessionId, model: Option<&'a str>) -> ClientCall<'a, ()> {
+        self.answer("summarize", model.unwrap_or_default())
+    }
+
+    fn rollback<'a>(&'a self, _: &'a SessionId, checkpoint: Option<&'a str>) -> ClientCall<'a, ()> {
+        self.answer("rollback", checkpoint.unwrap_or_default())
     }
 }

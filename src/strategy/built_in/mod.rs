@@ -18,3 +18,5 @@ pub mod truncate;
 
 mod last_words;
 mod reminders;
+#[cfg(test)]
+mod totality;
