@@ -3,24 +3,33 @@
 //! Pure: values and functions, without clock, I/O, async or randomness.
 
 mod answer;
+mod backoff;
 mod chain;
 mod choice;
 pub mod config;
 mod injection;
 mod limits;
+<<<<<<< HEAD
 pub mod machine;
 mod record;
 pub mod seed;
 pub mod session;
+=======
+pub mod seed;
+>>>>>>> strategies
 mod turn;
 mod verdict;
 
 pub use answer::{Answer, Remedy};
+pub use backoff::Backoff;
 pub use chain::{Chain, ChainKey, Layer, Origin, Step, StepConfig, UnknownChain};
 pub use choice::{Because, Choice, runnable};
 pub use config::{Durability, RecoveryConfig};
 pub use injection::Injection;
 pub use limits::Limits;
+<<<<<<< HEAD
 pub use record::RecoveryAttempt;
+=======
+>>>>>>> strategies
 pub use turn::Turn;
 pub use verdict::{Cause, Proof, Unhandled, Verdict};
