@@ -6,8 +6,4 @@ pub mod strategy;
 
 pub use failure::{Category, Kind, LaneKey, RecoveryError, Report, SessionId, Timestamp};
 pub use policy::{Answer, Cause, Chain, ChainKey, Proof, RecoveryConfig, Remedy, Step, Turn, Unhandled, Verdict};
-<<<<<<< HEAD
-pub use strategy::{Attempt, RecoveryStrategy, SessionClient};
-=======
 pub use strategy::{Attempt, RecoveryStrategy, SessionClient, StrategyRegistry};
->>>>>>> strategies
