@@ -2,7 +2,7 @@
 //!
 //! | setting | default | meaning |
 //! | --- | --- | --- |
-//! | `preserve` | nothing special | what the compaction must keep: a text or a list of texts, passed to the client as they are |
+//! | `preserve` | nothing special | a text or a list of texts, passed to the client: what it must keep |
 //!
 //! It needs a client, or a host that takes directives. A compaction counts only if whoever made it says
 //! that it worked; otherwise the chain goes on.
