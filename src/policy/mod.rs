@@ -9,14 +9,10 @@ mod choice;
 pub mod config;
 mod injection;
 mod limits;
-<<<<<<< HEAD
 pub mod machine;
 mod record;
 pub mod seed;
 pub mod session;
-=======
-pub mod seed;
->>>>>>> strategies
 mod turn;
 mod verdict;
 
@@ -27,9 +23,6 @@ pub use choice::{Because, Choice, runnable};
 pub use config::{Durability, RecoveryConfig};
 pub use injection::Injection;
 pub use limits::Limits;
-<<<<<<< HEAD
 pub use record::RecoveryAttempt;
-=======
->>>>>>> strategies
 pub use turn::Turn;
 pub use verdict::{Cause, Proof, Unhandled, Verdict};
