@@ -2,6 +2,7 @@
 
 pub mod failure;
 pub mod policy;
+pub mod state;
 pub mod strategy;
 
 pub use failure::{
