@@ -2,8 +2,11 @@
 
 pub mod failure;
 pub mod policy;
+pub mod state;
 pub mod strategy;
 
-pub use failure::{Category, Kind, LaneKey, RecoveryError, Report, SessionId, Timestamp};
+pub use failure::{
+    Category, Detection, ErrorPattern, Kind, LaneKey, PatternRegistry, RecoveryError, Report, SessionId, Timestamp,
+};
 pub use policy::{Answer, Cause, Chain, ChainKey, Proof, RecoveryConfig, Remedy, Step, Turn, Unhandled, Verdict};
 pub use strategy::{Attempt, RecoveryStrategy, SessionClient, StrategyRegistry};
