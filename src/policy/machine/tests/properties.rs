@@ -267,6 +267,9 @@ impl<'a> Walk<'a> {
         assert_eq!(self.memory, expected, "what was written is read");
         self.owed = Owed::default();
         self.heard.clear();
+        // What was only computed and never written has not happened.
+        let last = self.memory.fence().seq;
+        self.executed.retain(|seq, _| *seq <= last);
         if self.memory.open_episode().is_none() {
             self.verdict = Some(self.memory.last_verdict().cloned().unwrap_or(Verdict::Cancelled));
             return;
@@ -405,7 +408,7 @@ impl<'a> Walk<'a> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 2_000, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 1_500, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn every_path_keeps_its_bounds_and_ends(setup in setup(), script in prop::collection::vec(any::<u8>(), 0..120)) {
