@@ -109,7 +109,9 @@ impl Episode {
             | Event::Carried { .. }
             | Event::TurnWorked { .. }
             | Event::Reported { .. }
+            | Event::Superseded { .. }
             | Event::DeadlinePassed
+            | Event::GivenUp { .. }
             | Event::Cancelled => vec![],
         }
     }

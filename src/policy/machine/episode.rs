@@ -181,6 +181,7 @@ impl Episode {
             }
             (Phase::Closing { .. } | Phase::Finished { .. }, _) => vec![],
             (_, Event::Cancelled) => self.finish(Verdict::Cancelled, now),
+            (_, Event::GivenUp { reason }) => self.finish(Verdict::Escalated { reason }, now),
             (_, Event::DeadlinePassed) => self.finish(Verdict::Exhausted { cause: Cause::Deadline }, now),
             (Phase::Acting { .. }, event) => self.on_acting(event, plan, now),
             (Phase::Waiting { .. }, event) => self.on_waiting(event, plan, now),
@@ -335,6 +336,11 @@ impl Episode {
     /// Whether the turn is being redone.
     pub fn is_redoing(&self) -> bool {
         matches!(self.phase, Phase::Redoing { .. })
+    }
+
+    /// Whether a redo's record was written: the turn may have been redone.
+    pub fn is_underway(&self) -> bool {
+        matches!(self.phase, Phase::Saving { .. } | Phase::Carrying { .. } | Phase::Redoing { .. })
     }
 
     /// The phase's name.

@@ -73,10 +73,20 @@ pub enum Event {
         /// The failure.
         error: Option<Arc<RecoveryError>>,
     },
+    /// A later turn failed: so the redo of this attempt worked, as far as anybody can tell (R8).
+    Superseded {
+        /// The attempt that asked for the redo.
+        seq: u64,
+    },
     /// The episode's deadline passed.
     DeadlinePassed,
     /// A person or the host stopped it.
     Cancelled,
+    /// The shell cannot go on: a person must look.
+    GivenUp {
+        /// Why.
+        reason: Arc<str>,
+    },
 }
 
 /// Who carried a remedy out.
@@ -85,8 +95,6 @@ pub enum Event {
 pub enum Carrier {
     /// The session's client did; nothing is left to do.
     Client,
-    /// It rides on the next turn.
-    Turn,
-    /// Nobody could; the next turn gets this instruction instead.
-    Instruction(Injection),
+    /// It rides on the next turn, with this instruction besides where nobody may heed the turn's wish.
+    Turn(Option<Injection>),
 }

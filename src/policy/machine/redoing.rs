@@ -28,13 +28,16 @@ impl Episode {
                 _ => self.redo(next, not_before, plan, now),
             },
             Event::Carried { seq, by } if seq == self.seq && !saving => {
-                match (by, &next.remedy) {
-                    (Carrier::Turn, Some(remedy)) => self.ride(remedy),
-                    (Carrier::Instruction(text), _) => self.injections.push(text),
-                    (Carrier::Client | Carrier::Turn, _) => {}
+                let by_client = by == Carrier::Client;
+                if let (Carrier::Turn(instruction), Some(remedy)) = (by, &next.remedy) {
+                    self.ride(remedy);
+                    self.injections.extend(instruction);
                 }
+                // A client that went on with another model has redone the turn by that.
+                let went_on = by_client && matches!(next.remedy, Some(Remedy::SwitchModel { .. }));
                 match (self.redoer, next.after) {
                     (Redoer::Nobody, After::Success) => self.finish(Self::assumed(), now),
+                    (Redoer::Nobody, After::Retry) if went_on => self.finish(Self::assumed(), now),
                     (Redoer::Nobody, After::Retry) => self.again(next, plan, now),
                     _ => self.redo(next, not_before, plan, now),
                 }
@@ -50,7 +53,9 @@ impl Episode {
             | Event::LaneClosed { .. }
             | Event::TurnWorked { .. }
             | Event::Reported { .. }
+            | Event::Superseded { .. }
             | Event::DeadlinePassed
+            | Event::GivenUp { .. }
             | Event::Cancelled => vec![],
         }
     }
@@ -110,6 +115,7 @@ impl Episode {
             Event::Reported { seq, error } if seq == self.seq => self.failed_again(after, error, plan, now),
             // An open-loop host that cannot do the remedy.
             Event::RemedyFailed { seq, reason } if seq == self.seq => self.remedy_failed(reason, plan, now),
+            Event::Superseded { seq } if seq == self.seq => self.finish(Self::assumed(), now),
             Event::DelayElapsed { epoch } if epoch == self.epoch => match self.redoer {
                 Redoer::Host => self.finish(Self::assumed(), now),
                 Redoer::Nobody | Redoer::Caller | Redoer::Client => {
@@ -127,7 +133,9 @@ impl Episode {
             | Event::LaneOpen { .. }
             | Event::LaneClosed { .. }
             | Event::Carried { .. }
+            | Event::Superseded { .. }
             | Event::DeadlinePassed
+            | Event::GivenUp { .. }
             | Event::Cancelled => vec![],
         }
     }

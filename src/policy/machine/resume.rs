@@ -9,16 +9,28 @@ use super::plan::{Plan, Redoer};
 use crate::failure::{RecoveryError, Timestamp};
 use crate::policy::{Cause, Verdict};
 
+/// What is known of a redo that was under way at a restart.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Looked {
+    /// Nothing: it counts as failed with the last failure.
+    Unknown,
+    /// It still is under way, or its host knows how it ended: the result will be reported.
+    Pending,
+    /// The client looked: it worked.
+    Worked,
+    /// The client looked: it failed.
+    Failed(Arc<RecoveryError>),
+}
+
 impl Episode {
     /// Goes on after a restart. The budget is kept; a chain that reads differently now starts at
     /// step 1; an attempt that may have had its effect is never made again.
     ///
-    /// `redoer` is who can redo the turn now; `looked` is what a client said of the session's last
-    /// turn, if it could look: `Ok` if it worked, else its failure.
+    /// `redoer` is who can redo the turn now; `looked` is what is known of a redo that was under way.
     pub fn resume(
         &mut self,
         redoer: Redoer,
-        looked: Option<Result<(), Arc<RecoveryError>>>,
+        looked: Looked,
         plan: &Plan,
         now: Timestamp,
     ) -> Vec<Command> {
@@ -75,19 +87,19 @@ impl Episode {
         &mut self,
         after: After,
         not_before: Timestamp,
-        looked: Option<Result<(), Arc<RecoveryError>>>,
+        looked: Looked,
         plan: &Plan,
         now: Timestamp,
     ) -> Vec<Command> {
         match looked {
-            Some(Ok(())) => self.finish(Verdict::Recovered(crate::policy::Proof::Verified), now),
-            Some(Err(error)) => self.failed_again(after, Some(error), plan, now),
-            // The host knows how its redo ended, and says so.
-            None if self.redoer == Redoer::Host => {
+            Looked::Worked => self.finish(Verdict::Recovered(crate::policy::Proof::Verified), now),
+            Looked::Failed(error) => self.failed_again(after, Some(error), plan, now),
+            // Whoever redoes the turn knows how that ended, and says so.
+            Looked::Pending => {
                 self.phase = Phase::Redoing { after, not_before };
                 self.watch_redo(now.max(not_before), plan).into_iter().collect()
             }
-            None => {
+            Looked::Unknown => {
                 let error = Arc::clone(&self.error);
                 self.failed_again(after, Some(error), plan, now)
             }

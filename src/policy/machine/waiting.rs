@@ -65,7 +65,9 @@ impl Episode {
             | Event::RemedyFailed { .. }
             | Event::TurnWorked { .. }
             | Event::Reported { .. }
+            | Event::Superseded { .. }
             | Event::DeadlinePassed
+            | Event::GivenUp { .. }
             | Event::Cancelled => vec![],
         }
     }
@@ -130,7 +132,9 @@ impl Episode {
             | Event::RemedyFailed { .. }
             | Event::TurnWorked { .. }
             | Event::Reported { .. }
+            | Event::Superseded { .. }
             | Event::DeadlinePassed
+            | Event::GivenUp { .. }
             | Event::Cancelled => vec![],
         }
     }

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::History;
 use crate::failure::{RecoveryError, SessionId, Timestamp};
-use crate::policy::machine::{Command, Episode, Event, Moment, Opening, Plan, Record, Redoer};
+use crate::policy::machine::{Command, Episode, Event, Looked, Moment, Opening, Plan, Record, Redoer};
 use crate::policy::{Injection, RecoveryAttempt, Verdict};
 
 /// Everything that is remembered of one session: what its log record holds.
@@ -98,7 +98,7 @@ impl SessionMemory {
     pub fn resume(
         &mut self,
         redoer: Redoer,
-        looked: Option<Result<(), Arc<RecoveryError>>>,
+        looked: Looked,
         plan: &Plan,
         now: Timestamp,
     ) -> Vec<Command> {
