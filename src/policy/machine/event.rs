@@ -7,6 +7,11 @@ use crate::failure::{RecoveryError, Timestamp};
 use crate::policy::{Answer, Injection};
 
 /// What happened. An event whose `seq` or `epoch` is not the current one is ignored.
+///
+/// Both numbers go on from episode to episode of a session, so that a late event of an earlier episode
+/// is none of the current one's. `Superseded`, `DeadlinePassed` and `Cancelled` carry no number: the
+/// shell sends them to the episode that they were meant for, by
+/// [`SessionMemory::on_episode`](crate::policy::session::SessionMemory::on_episode).
 #[derive(Debug, Clone, PartialEq)]
 pub enum Event {
     /// The strategy answered.
@@ -73,11 +78,9 @@ pub enum Event {
         /// The failure.
         error: Option<Arc<RecoveryError>>,
     },
-    /// A later turn failed: so the redo of this attempt worked, as far as anybody can tell (R8).
-    Superseded {
-        /// The attempt that asked for the redo.
-        seq: u64,
-    },
+    /// A later turn's report showed that an open-loop host went on: its redo worked, as far as anybody
+    /// knows (R8).
+    Superseded,
     /// The episode's deadline passed.
     DeadlinePassed,
     /// A person or the host stopped it.

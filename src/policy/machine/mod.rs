@@ -21,4 +21,4 @@ pub use episode::{Episode, PhaseName};
 pub use event::{Carrier, Event};
 pub use note::{Note, NoteKind};
 pub use resume::Looked;
-pub use plan::{Moment, Opening, Plan, Redoer};
+pub use plan::{Fence, Moment, Opening, Plan, Redoer};
