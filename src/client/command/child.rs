@@ -51,8 +51,9 @@ const LOOK: Duration = Duration::from_millis(10);
 /// let outcome = run(&spec, Outputs::discard(), Control::new().watch()).await?;
 /// assert_eq!(outcome.exit, Exit::Code(3));
 /// assert_eq!(outcome.stdout.text(), "hello\n");
-/// # Ok(()) })
-/// # as Result<(), Box<dyn std::error::Error>>
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// # })?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub async fn run(spec: &ChildSpec, outputs: Outputs, mut watch: Watch) -> Result<ChildOutcome, StartError> {
     if let Some(ended_by) = already_asked(&watch) {

@@ -8,6 +8,9 @@ use super::ending::Send;
 /// How often a group that is being ended is looked at.
 const LOOK: Duration = Duration::from_millis(20);
 
+/// How long killed processes are waited for.
+const DYING: Duration = Duration::from_secs(1);
+
 /// A child's process group. Dropped before the child was seen to end, it is killed whole.
 #[derive(Debug)]
 pub(super) struct Group {
@@ -52,13 +55,22 @@ impl Group {
     /// An agent's wrapper can die at once while the real agent works on, and a tool that is killed
     /// while it cleans up leaves its lock files behind.
     pub(super) async fn end_leftovers(&self, grace: Duration) {
-        let deadline = Instant::now() + grace;
+        if !self.empty_within(grace).await {
+            self.send(Send::Kill);
+            // A killed process needs a moment to die, but one whose parent never asks stays for ever.
+            self.empty_within(DYING).await;
+        }
+    }
+
+    async fn empty_within(&self, limit: Duration) -> bool {
+        let deadline = Instant::now() + limit;
         while test_kill_process_group(self.leader).is_ok() {
             if Instant::now() >= deadline {
-                return self.send(Send::Kill);
+                return false;
             }
             sleep(LOOK).await;
         }
+        true
     }
 }
 
