@@ -1,5 +1,7 @@
 //! Backstop keeps AI-agent sessions alive.
 
+#[cfg(feature = "cli")]
+pub mod client;
 pub mod failure;
 pub mod policy;
 pub mod state;
