@@ -2,6 +2,7 @@
 
 #[cfg(feature = "cli")]
 pub mod client;
+pub mod actors;
 pub mod failure;
 pub mod policy;
 pub mod state;

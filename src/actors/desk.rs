@@ -21,6 +21,8 @@ pub(crate) struct Incoming {
     pub client: Option<Arc<dyn SessionClient>>,
     pub deadline: Option<Timestamp>,
     pub wants: Wants,
+    /// The caller whose future cancels the episode when it is dropped.
+    pub driver: Option<u64>,
     pub reply: ReplyTo,
     pub permit: Permit,
 }
@@ -56,6 +58,8 @@ pub(crate) struct DeskState {
     pub client: Option<Arc<dyn SessionClient>>,
     /// What the running episode keeps to.
     pub plan: Option<Plan>,
+    /// The caller that opened the running episode.
+    pub driver: Option<u64>,
     /// A redo is under way outside: its result will come.
     pub redo_pending: bool,
 }

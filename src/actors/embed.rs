@@ -16,7 +16,7 @@ use crate::failure::{Report, SessionId};
 use crate::policy::machine::Redoer;
 use crate::policy::session::ReportKey;
 
-/// What an embedder's actors send to a [`RecoverySupervisor`](super::RecoverySupervisor).
+/// What an embedder's actors send to the root of an engine's actors.
 ///
 /// Mailboxes have no bound of their own, so each message carries a [`Permit`] of its session, which
 /// `RecoveryEngine::permit` gives out while there is room.
@@ -90,18 +90,16 @@ pub enum RecoveryMsg {
     },
 }
 
-#[cfg_attr(not(feature = "test-util"), allow(clippy::needless_pass_by_value))]
 pub(crate) fn handle(me: &ActorRef<RecoveryMsg>, message: RecoveryMsg, shared: &Arc<Shared>, root: &mut RootState) {
     match message {
         RecoveryMsg::Report { permit, session, report, seq, reply } => {
-            let incoming = incoming(shared, report, seq, permit);
-            let (incoming, answer) = incoming;
+            let (incoming, answer) = incoming(shared, report, seq, permit);
             if shared.send(&session, SessionMsg::Report(Box::new(incoming))).is_ok() {
                 forward(answer, reply);
             }
         }
         RecoveryMsg::Succeeded { permit: _permit, session, seq } => {
-            let _ = shared.send(&session, SessionMsg::Worked { seq });
+            let _ = shared.send(&session, SessionMsg::Worked { seq, reply: None });
         }
         RecoveryMsg::Declined { permit, session, seq, reason, reply } => {
             let (sender, answer) = oneshot::channel();
@@ -111,7 +109,7 @@ pub(crate) fn handle(me: &ActorRef<RecoveryMsg>, message: RecoveryMsg, shared: &
             }
         }
         RecoveryMsg::Cancel { permit: _permit, session } => {
-            let _ = shared.send(&session, SessionMsg::Cancel { only: None, done: None });
+            let _ = shared.send(&session, SessionMsg::Cancel { done: None });
         }
         RecoveryMsg::Reset { permit: _permit, session } => {
             let _ = shared.send(&session, SessionMsg::Reset { done: oneshot::channel().0 });
@@ -149,6 +147,7 @@ pub(crate) fn incoming(
         client: None,
         deadline: None,
         wants: Wants::Redo,
+        driver: None,
         reply,
         permit,
     };

@@ -28,8 +28,6 @@ pub(crate) enum LaneMsg {
     Thaw,
 }
 
-impl ractor::Message for LaneMsg {}
-
 /// Permission to start one turn on a lane; its end is reported by dropping it.
 #[derive(Debug)]
 pub struct LanePermit {

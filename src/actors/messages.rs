@@ -4,7 +4,7 @@ use serde::Serialize;
 use tokio::sync::oneshot;
 
 use super::admission::Permit;
-use super::desk::{Incoming, ReplyTo};
+use super::desk::{Incoming, ReplyTo, Wants};
 use super::outcome::{EngineError, Outcome};
 use crate::failure::{Detection, ErrorPattern, Kind, Report, SessionId, Timestamp};
 use crate::policy::machine::{Event, PhaseName, Record, Redoer};
@@ -22,17 +22,21 @@ pub(crate) enum SessionMsg {
     /// A record was written; not `durable`: the disk fails and memory counts (R10).
     Saved { ack: SaveAck, durable: bool },
     /// The redone turn of this attempt worked.
-    Worked { seq: u64 },
+    Worked { seq: u64, reply: Option<(ReplyTo, Permit)> },
+    /// Tell the verdict of this episode, or the last one.
+    Await { episode: u64, reply: ReplyTo, permit: Permit },
     /// The host cannot do the remedy of this attempt.
     Declined { seq: u64, reason: Arc<str>, reply: Option<(ReplyTo, Permit)> },
     /// A turn worked outside episodes.
     TurnWorked,
-    /// Stop the episode; `only` fences a caller that is gone.
-    Cancel { only: Option<u64>, done: Option<oneshot::Sender<bool>> },
+    /// Stop the episode; tells whether there was one.
+    Cancel { done: Option<oneshot::Sender<bool>> },
+    /// The caller that drives the episode is gone: its future was dropped.
+    Abandon { driver: u64 },
     /// Forget the session.
     Reset { done: oneshot::Sender<()> },
     /// Go on with an open episode after a restart.
-    Adopt { redoer: Redoer, client: Option<Arc<dyn SessionClient>> },
+    Adopt(Box<Adoption>),
     /// How the client says that the last turn ended, for an episode being adopted.
     Looked { redoer: Redoer, looked: crate::policy::machine::Looked },
     Status { reply: oneshot::Sender<SessionStatus> },
@@ -45,7 +49,16 @@ pub(crate) enum SessionMsg {
     Panic,
 }
 
-impl ractor::Message for SessionMsg {}
+/// Who goes on with an open episode.
+pub(crate) struct Adoption {
+    pub redoer: Redoer,
+    pub client: Option<Arc<dyn SessionClient>>,
+    pub driver: Option<u64>,
+    pub wants: Wants,
+    /// Gets `EngineError::NothingOpen` if no episode waits to be adopted.
+    pub reply: ReplyTo,
+    pub permit: Permit,
+}
 
 /// What a session is doing.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -110,8 +123,6 @@ pub(crate) enum PersistenceMsg {
     Panic,
 }
 
-impl ractor::Message for PersistenceMsg {}
-
 pub(crate) enum MetricsMsg {
     /// A failure was detected.
     Detected { kind: Kind },
@@ -124,8 +135,6 @@ pub(crate) enum MetricsMsg {
     Panic,
 }
 
-impl ractor::Message for MetricsMsg {}
-
 pub(crate) enum DetectorMsg {
     /// Classify a report.
     Classify { report: Box<Report>, reply: oneshot::Sender<Detection> },
@@ -134,8 +143,6 @@ pub(crate) enum DetectorMsg {
     #[cfg(any(test, feature = "test-util"))]
     Panic,
 }
-
-impl ractor::Message for DetectorMsg {}
 
 /// How long a call between actors may take: they answer at once or are gone.
 const CALL_LIMIT: std::time::Duration = std::time::Duration::from_secs(30);

@@ -86,6 +86,9 @@ pub enum EngineError {
     /// `shutdown` has begun; open episodes stay open and resume after a restart.
     #[error("the engine is shutting down")]
     ShuttingDown,
+    /// No open episode of this session waits for anybody to go on with it.
+    #[error("no open episode waits in this session")]
+    NothingOpen,
     /// The engine's actors have stopped.
     #[error("the engine has stopped")]
     Stopped,

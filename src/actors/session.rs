@@ -5,15 +5,16 @@ use std::sync::Arc;
 use ractor::{Actor, ActorProcessingErr, ActorRef};
 use tokio::task::AbortHandle;
 
-use super::desk::{Desk, Incoming, Waiter, Wants};
+use super::admission::Permit;
+use super::desk::{Desk, Incoming, ReplyTo, Waiter, Wants};
 use super::events::EngineEvent;
-use super::messages::{EpisodeStatus, MetricsMsg, SessionMsg, SessionStatus};
+use super::messages::{Adoption, EpisodeStatus, MetricsMsg, SessionMsg, SessionStatus};
 use super::outcome::{EngineError, Outcome, Told};
 use super::shared::Shared;
 use crate::failure::{Detection, RecoveryError, SessionId};
 use crate::policy::machine::{Command, Event, Looked, Note, Plan, Redoer};
 use crate::policy::session::{Intake, SessionMemory};
-use crate::policy::{Proof, Unhandled, Verdict};
+use crate::policy::{Unhandled, Verdict};
 
 pub(crate) struct SessionActor;
 
@@ -35,6 +36,8 @@ pub(crate) struct SessionState {
     pub told_notes: usize,
     /// The current redo, for those who join or come late (R8).
     pub directive: Option<Told>,
+    /// How the last episode ended, as long as the actor lives.
+    last: Option<Arc<Outcome>>,
     pub durable: bool,
     pub wait: Timer,
     pub deadline: Timer,
@@ -90,6 +93,7 @@ impl Actor for SessionActor {
             notes: vec![],
             told_notes: 0,
             directive: None,
+            last: None,
             durable: true,
             wait: Timer::default(),
             deadline: Timer::default(),
@@ -134,20 +138,27 @@ impl SessionState {
                 self.feed(me, Event::Persisted { seq: ack.seq, record: ack.record });
             }
             SessionMsg::Saved { .. } => {}
-            SessionMsg::Worked { seq } => self.feed(me, Event::TurnWorked { seq }),
+            SessionMsg::Worked { seq, reply } => self.on_worked(me, seq, reply),
+            SessionMsg::Await { episode, reply, permit } if self.is_current(episode) => {
+                self.wait_for(Wants::Verdict, reply, permit);
+            }
+            SessionMsg::Await { reply, .. } => self.tell_last(reply),
             SessionMsg::Declined { seq, reason, reply } => self.on_declined(me, seq, reason, reply),
             SessionMsg::TurnWorked => {
                 self.memory.turn_worked();
                 self.save(None);
             }
-            SessionMsg::Cancel { only, done } => {
-                let fits = only.is_none_or(|episode| self.is_current(episode));
-                let stops = fits && self.memory.open_episode().is_some();
-                if stops {
-                    self.feed(me, Event::Cancelled);
-                }
+            SessionMsg::Cancel { done } => {
+                let stops = self.memory.open_episode().is_some();
+                self.feed(me, Event::Cancelled);
                 if let Some(done) = done {
                     let _ = done.send(stops);
+                }
+            }
+            SessionMsg::Abandon { driver } => {
+                let drives = self.desk.lock().driver == Some(driver);
+                if drives && !self.shared.is_closing() {
+                    self.feed(me, Event::Cancelled);
                 }
             }
             SessionMsg::Reset { done } => {
@@ -156,7 +167,7 @@ impl SessionState {
                 self.save(None);
                 let _ = done.send(());
             }
-            SessionMsg::Adopt { redoer, client } => self.adopt(me, redoer, client),
+            SessionMsg::Adopt(adoption) => self.adopt(me, *adoption),
             SessionMsg::Looked { redoer, looked } => self.resume(me, redoer, looked),
             SessionMsg::Status { reply } => {
                 let _ = reply.send(self.status());
@@ -198,9 +209,8 @@ impl SessionState {
             Intake::Stale => self.answer_stale(incoming.reply, incoming.permit),
             Intake::Waits => self.desk.lock().queue.push_back(incoming),
             Intake::Supersedes => {
-                let seq = self.memory.episode().map_or(0, |episode| episode.seq());
                 self.desk.lock().queue.push_back(incoming);
-                self.feed(me, Event::Superseded { seq });
+                self.feed(me, Event::Superseded);
             }
         }
     }
@@ -211,7 +221,7 @@ impl SessionState {
         me: &ActorRef<SessionMsg>,
         seq: u64,
         reason: Arc<str>,
-        reply: Option<(super::desk::ReplyTo, super::admission::Permit)>,
+        reply: Option<(ReplyTo, Permit)>,
     ) {
         let current = self.memory.open_episode().is_some_and(|episode| episode.seq() == seq && episode.is_redoing());
         match reply {
@@ -257,6 +267,7 @@ impl SessionState {
                 {
                     let mut desk = self.desk.lock();
                     desk.client = incoming.client;
+                    desk.driver = incoming.driver;
                     desk.plan = Some(plan.clone());
                     desk.redo_pending = false;
                 }
@@ -290,28 +301,47 @@ impl SessionState {
     }
 
     /// Out of date: the current directive or the last verdict.
-    fn answer_stale(&mut self, reply: super::desk::ReplyTo, permit: super::admission::Permit) {
+    fn answer_stale(&mut self, reply: ReplyTo, permit: Permit) {
         if let Some(directive) = &self.directive {
             let _ = reply.send(Ok(directive.clone()));
         } else if self.memory.open_episode().is_some() {
             self.wait_for(Wants::Redo, reply, permit);
         } else {
-            let now = self.shared.now();
-            let outcome = match self.memory.kept() {
-                Some(kept) => {
-                    let (verdict, error) = (kept.verdict.clone(), Arc::clone(&kept.error));
-                    let mut outcome = Outcome::without_episode(self.id.clone(), verdict, Some(error), kept.at);
-                    (outcome.episode, outcome.executions) = (kept.episode, kept.executions);
-                    outcome
-                }
-                // Nothing is kept of a recovery.
-                None => Outcome::without_episode(self.id.clone(), Verdict::Recovered(Proof::Assumed), None, now),
-            };
-            let _ = reply.send(Ok(Told::Stop(Arc::new(outcome))));
+            self.tell_last(reply);
         }
     }
 
-    fn wait_for(&self, wants: Wants, reply: super::desk::ReplyTo, permit: super::admission::Permit) {
+    /// How the last episode ended.
+    fn tell_last(&self, reply: ReplyTo) {
+        let outcome = self.last.clone().unwrap_or_else(|| {
+            let (kept, now) = (self.memory.kept(), self.shared.now());
+            let verdict = self.memory.last_verdict().cloned().unwrap_or(Verdict::Unhandled(Unhandled::NotDetected));
+            let error = kept.map(|kept| Arc::clone(&kept.error));
+            let at = kept.map_or(now, |kept| kept.at);
+            let mut outcome = Outcome::without_episode(self.id.clone(), verdict, error, at);
+            outcome.episode = self.memory.episodes();
+            outcome.executions = kept.map_or(0, |kept| kept.executions);
+            Arc::new(outcome)
+        });
+        let _ = reply.send(Ok(Told::Stop(outcome)));
+    }
+
+    fn on_worked(
+        &mut self,
+        me: &ActorRef<SessionMsg>,
+        seq: u64,
+        reply: Option<(ReplyTo, Permit)>,
+    ) {
+        let current = self.memory.open_episode().is_some_and(|episode| episode.seq() == seq && episode.is_redoing());
+        match reply {
+            Some((reply, permit)) if current => self.wait_for(Wants::Verdict, reply, permit),
+            Some((reply, _)) => self.tell_last(reply),
+            None => {}
+        }
+        self.feed(me, Event::TurnWorked { seq });
+    }
+
+    fn wait_for(&self, wants: Wants, reply: ReplyTo, permit: Permit) {
         self.desk.lock().waiters.push(Waiter { wants, reply, _permit: permit });
     }
 
@@ -347,11 +377,12 @@ impl SessionState {
             durable: self.durable,
         });
         self.directive = None;
+        self.last = Some(Arc::clone(&outcome));
         self.announce(&outcome, matches!(outcome.verdict, Verdict::Escalated { .. }));
         let told = Told::Stop(outcome);
         let (waiters, next) = {
             let mut desk = self.desk.lock();
-            (desk.plan, desk.client, desk.redo_pending) = (None, None, false);
+            (desk.plan, desk.client, desk.driver, desk.redo_pending) = (None, None, None, false);
             (desk.take(&told), desk.queue.pop_front())
         };
         for waiter in waiters {
@@ -409,18 +440,23 @@ impl SessionState {
     }
 
     /// An open episode found on disk goes on with these means.
-    fn adopt(&mut self, me: &ActorRef<SessionMsg>, redoer: Redoer, client: Option<Arc<dyn SessionClient>>) {
+    fn adopt(&mut self, me: &ActorRef<SessionMsg>, adoption: Adoption) {
+        let Adoption { redoer, client, driver, wants, reply, permit } = adoption;
         let running = self.desk.lock().plan.is_some();
-        let Some(episode) = self.memory.open_episode().filter(|_| !running) else { return };
+        let Some(episode) = self.memory.open_episode().filter(|_| !running) else {
+            let _ = reply.send(Err(EngineError::NothingOpen));
+            return;
+        };
         let looks = episode.is_underway() && redoer != Redoer::Host;
         {
             let mut desk = self.desk.lock();
             desk.plan = Some(self.shared.plan());
             desk.client.clone_from(&client);
+            desk.driver = driver;
         }
+        self.wait_for(wants, reply, permit);
         match client.filter(|_| looks) {
             Some(client) => self.look(redoer, client),
-            None if redoer == Redoer::Host => self.resume(me, redoer, Looked::Pending),
             None => self.resume(me, redoer, Looked::Unknown),
         }
     }
@@ -490,6 +526,10 @@ impl SessionState {
     /// Carries out commands and everything that follows from them at once.
     pub fn perform_all(&mut self, me: &ActorRef<SessionMsg>, commands: Vec<Command>, plan: &Plan) {
         let mut queue = std::collections::VecDeque::from(commands);
+        if !self.memory.episode().is_some_and(|episode| episode.is_redoing()) {
+            self.directive = None;
+            self.desk.lock().redo_pending = false;
+        }
         while let Some(command) = queue.pop_front() {
             if let Some(event) = self.perform(me, command, plan) {
                 queue.extend(self.memory.on(event, plan, self.shared.now()));

@@ -34,7 +34,7 @@ impl Actor for SessionSupervisor {
 
     async fn pre_start(&self, me: ActorRef<()>, shared: Arc<Shared>) -> Result<SupervisorState, ActorProcessingErr> {
         shared.set_sessions(me.get_cell());
-        let mut state = SupervisorState { shared, failures: HashMap::new(), order: VecDeque::new() };
+        let state = SupervisorState { shared, failures: HashMap::new(), order: VecDeque::new() };
         // A supervisor takes its children with it: those of the one before are brought back.
         for (id, entry) in state.shared.live() {
             state.bring_back(id, entry.desk);
@@ -126,7 +126,7 @@ impl SupervisorState {
         self.shared.escalated(&outcome);
         let told = Told::Stop(outcome);
         let mut desk = desk.lock();
-        (desk.plan, desk.client, desk.redo_pending) = (None, None, false);
+        (desk.plan, desk.client, desk.driver, desk.redo_pending) = (None, None, None, false);
         for waiter in desk.take(&told) {
             let _ = waiter.reply.send(Ok(told.clone()));
         }

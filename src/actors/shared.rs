@@ -14,7 +14,7 @@ use super::lane::Lanes;
 use super::messages::{DetectorMsg, MetricsMsg, PersistenceMsg, SaveAck, SessionMsg};
 use super::runner::RunnerPool;
 use super::session::{SessionActor, SessionArgs};
-use super::writer::{Entry, Writer};
+use super::writer::{self, Writer};
 use super::{EngineError, Outcome};
 use crate::failure::{PatternRegistry, SessionId, Timestamp};
 use crate::policy::machine::{Event, Moment, Plan};
@@ -246,7 +246,7 @@ impl Shared {
         if self.config().durability() == Durability::Off {
             return false;
         }
-        if self.writer.push(Entry { record, ack })
+        if self.writer.push(writer::Entry { record, ack })
             && let Some(persistence) = self.persistence()
         {
             // A writer that is being replaced looks at the queue first.

@@ -12,12 +12,9 @@ use super::persistence::{PersistenceActor, PersistenceArgs};
 use super::session_supervisor::SessionSupervisor;
 use super::shared::Shared;
 
-/// The root of an engine's actors.
-///
-/// It restarts a shared actor that fails; one that fails too often stops the root, which the root's
+/// Restarts a shared actor that fails; one that fails too often stops the root, which the root's
 /// parent sees.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct RecoverySupervisor;
+pub(crate) struct Root;
 
 pub(crate) struct RootArgs {
     pub shared: Arc<Shared>,
@@ -46,7 +43,7 @@ enum Which {
     Sessions,
 }
 
-impl Actor for RecoverySupervisor {
+impl Actor for Root {
     type Msg = RecoveryMsg;
     type State = RootState;
     type Arguments = RootArgs;
@@ -124,7 +121,7 @@ impl RootState {
         self.watched.retain(|(watched, session)| {
             let is_it = watched.get_id() == cell.get_id();
             if is_it {
-                let _ = shared.send(session, super::messages::SessionMsg::Cancel { only: None, done: None });
+                let _ = shared.send(session, super::messages::SessionMsg::Cancel { done: None });
             }
             !is_it
         });

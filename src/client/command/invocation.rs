@@ -4,7 +4,7 @@ use super::Placeholder;
 use super::placeholders::fill;
 use crate::failure::Kind;
 use crate::policy::Remedy;
-use crate::strategy::Turn;
+use crate::policy::Turn;
 
 /// The longest value of a placeholder or variable: systems refuse a single one above 128 KiB.
 const MAX_VALUE: usize = 100_000;

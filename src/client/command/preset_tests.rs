@@ -3,7 +3,7 @@
 use super::*;
 use crate::failure::SessionId;
 use crate::policy::Injection;
-use crate::strategy::Turn;
+use crate::policy::Turn;
 
 const SMALL: &str = "name: x\nversion: 1\nagent: { program: x, version: '1' }\n";
 
