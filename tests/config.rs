@@ -357,3 +357,33 @@ fn a_warning_of_a_long_file_has_its_line() {
     assert_eq!(warning.place, Some(Place { line: 1_001, column: 1 }));
     assert!(warning.render(&yaml).contains("1001 | edit_eror: [abort]\n"));
 }
+
+#[test]
+fn hostile_files_are_refused_with_a_place_and_a_bounded_answer() {
+    let many_keys: String = (0..20_000).map(|n| format!("max_total_attempt{n}: 1\n")).collect();
+    let mut bomb = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n".to_owned();
+    for level in 1..12 {
+        bomb += &format!("a{level}: &a{level} [{}]\n", vec![format!("*a{}", level - 1); 10].join(", "));
+    }
+    for yaml in [
+        format!("edit_error:\n{}", "  - strategy: retry\n".repeat(10_000)),
+        format!("{many_keys}enabled: 5\n"),
+        format!("edit_error: [{}]\n", "{strategy: retry, config: {max_retries: -1}}, ".repeat(200)),
+        format!("patterns: [{}]", "{name: a, kind: auth, regex: \"\\\\w{900}{90}\"}, ".repeat(40)),
+        format!("edit_error: {}{}", "[".repeat(5_000_000), "]".repeat(5_000_000)),
+        format!("edit_error: {}{}", "{a: ".repeat(100_000), "}".repeat(100_000)),
+        bomb,
+        "enabled: true\nenabled: false\n".to_owned(),
+        "recovery: {enabled: *nobody}".to_owned(),
+        "recovery:\n\tenabled: true\n".to_owned(),
+        "enabled: true\n---\nenabled: false\n".to_owned(),
+        "enabled: &a\n  <<: *a\n".to_owned(),
+        "\u{0}\u{1}\u{2}".to_owned(),
+    ] {
+        let start: String = yaml.chars().take(60).collect();
+        let errors = RecoveryConfig::parse("r.yaml", &yaml).expect_err(&start);
+        assert!(errors.diagnostics().len() <= 201, "{start}");
+        assert!(errors.diagnostics().iter().all(|problem| problem.place.is_some()), "{start}");
+        assert!(errors.to_string().len() < 100_000, "{start}");
+    }
+}

@@ -27,7 +27,7 @@ const SWITCHES: &[&str] = &[
 ];
 
 /// Names in `known_strategies`; more is a generated file gone wrong.
-const MAX_KNOWN: usize = 1_000;
+const MAX_KNOWN: usize = 256;
 
 /// Every key of the block.
 pub(super) fn keys() -> impl Iterator<Item = &'static str> {
@@ -54,7 +54,10 @@ pub(super) fn find_block(root: Node, at: &Spot, problems: &mut Problems) -> Opti
     if let Some(entry) = entries.iter().find(|entry| entry.key == "recovery") {
         return Some((entry.value.clone(), at.at(&entry.value)));
     }
-    let ours = |entry: &Entry| entry.key == "<<" || keys().any(|key| key == entry.key || key == snake_case(&entry.key));
+    let ours = |entry: &Entry| {
+        let snake = snake_case(&entry.key);
+        entry.key == "<<" || keys().any(|key| key == entry.key || key == snake)
+    };
     if entries.iter().any(ours) {
         let here = at.at(&root);
         return Some((root, here));
@@ -134,6 +137,10 @@ fn read_entry(entry: &Entry, at: &Spot, known: &Known, patch: &mut Patch, proble
     }
     if let Some(limit) = LIMIT_KEYS.iter().find(|limit| limit.name == key) {
         let value = checked(limit.form(), &entry.value, &here, problems).and_then(|value| value.as_u64());
+        if value == Some(0) && key == "max_total_attempts" {
+            let message = "with 0 attempts every failure ends as exhausted at once";
+            problems.warning(&here, message, || Some("write `enabled: false` to leave failures alone".to_owned()));
+        }
         patch.limits.extend(value.map(|value| (limit, Sourced { value, origin: here.origin() })));
         return;
     }

@@ -40,8 +40,10 @@ impl Form {
                 let number = *number as i64;
                 (min..=max).contains(&&number).then(|| json!(number))
             }
-            (Self::Number(min, max), _) => number(node).filter(|n| (*min..=*max).contains(n)).map(|n| json!(n)),
-            (Self::Share, _) => number(node).filter(|n| *n > 0.0 && *n <= 1.0).map(|n| json!(n)),
+            (Self::Number(min, max), _) if number(node).is_some_and(|n| (*min..=*max).contains(&n)) => {
+                node.to_json().ok()
+            }
+            (Self::Share, _) if number(node).is_some_and(|n| n > 0.0 && n <= 1.0) => node.to_json().ok(),
             (Self::Text, Found::Text(text)) => Some(json!(text)),
             (Self::Name | Self::Names, Found::Text(text)) if !text.is_empty() => Some(json!(text)),
             (Self::Names, Found::List(items)) => {

@@ -3,6 +3,7 @@ use std::collections::{HashMap, HashSet};
 use saphyr_parser::{Event, Marker, Parser, ScanError};
 
 use super::Place;
+use super::node::Quoted;
 
 /// Deeper nesting is no configuration; the value pass recurses, so this bounds its stack.
 const MAX_DEPTH: usize = 64;
@@ -10,7 +11,7 @@ const MAX_DEPTH: usize = 64;
 const TOO_DEEP: &str = "nested more than 64 levels deep";
 
 /// Values in a document after its aliases are expanded: what stops a YAML bomb.
-pub(super) const MAX_NODES: usize = 100_000;
+pub(super) const MAX_NODES: usize = 20_000;
 
 /// Where everything in a document stands: the second pass over the text, which knows positions.
 pub(super) struct Marks {
@@ -133,10 +134,10 @@ impl Pass {
         let mut pairs = Vec::with_capacity(children.len() / 2);
         for pair in children.chunks_exact(2) {
             let key = &self.marks[pair[0]];
-            if let Shape::Scalar(text) = &key.shape {
-                if !seen.insert(text) {
-                    return refuse(key.place, &format!("the key {} stands here twice", super::node::Quoted(text)));
-                }
+            if let Shape::Scalar(text) = &key.shape
+                && !seen.insert(text)
+            {
+                return refuse(key.place, &format!("the key {} stands here twice", Quoted(text)));
             }
             pairs.push((pair[0], pair[1]));
         }

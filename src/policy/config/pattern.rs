@@ -6,8 +6,12 @@ use serde_json::Value as Json;
 
 use crate::failure::{Category, Kind};
 
-/// The compiled size that an own pattern may reach: it stops expressions that blow up.
-const REGEX_BYTES: usize = 1024 * 1024;
+/// The compiled size that one expression may reach: it stops those that blow up.
+pub(super) const MAX_REGEX_BYTES: usize = 1024 * 1024;
+
+/// The compiled sizes that are tried in turn: the first that has room tells roughly how large an
+/// expression is.
+const REGEX_BYTES: [usize; 4] = [16 * 1024, 64 * 1024, 256 * 1024, MAX_REGEX_BYTES];
 
 /// Fields that one pattern may ask for.
 pub(super) const MAX_FIELDS: usize = 32;
@@ -33,6 +37,8 @@ pub struct PatternSpec {
     regex: Option<Arc<str>>,
     fields: BTreeMap<Arc<str>, Json>,
     priority: i32,
+    /// Room that the compiled expression needs, in bytes.
+    size: usize,
 }
 
 /// Why a pattern cannot be used.
@@ -45,7 +51,10 @@ pub enum InvalidPattern {
     /// Neither a regular expression nor a field: it would match everything.
     #[error("the pattern has neither a `regex` nor `fields`")]
     NoCondition,
-    /// The regular expression has a mistake or compiles to more than 1 MiB.
+    /// The regular expression compiles to more than 1 MiB.
+    #[error("the expression compiles to more than 1 MiB")]
+    TooLarge,
+    /// The regular expression has a mistake.
     #[error("{0}")]
     Regex(String),
     /// A field's value is a list or a map, or too many fields are asked for.
@@ -94,15 +103,13 @@ impl PatternSpec {
         if regex.is_none() && fields.is_empty() {
             return Err(InvalidPattern::NoCondition);
         }
-        if let Some(regex) = &regex {
-            compile(regex)?;
-        }
+        let size = regex.as_deref().map_or(Ok(0), compile)?;
         let incomparable = fields.iter().find(|(path, value)| path.is_empty() || value.is_array() || value.is_object());
         if let Some((path, _)) = incomparable.or_else(|| fields.iter().nth(MAX_FIELDS)) {
             return Err(InvalidPattern::Field(path.to_string()));
         }
         let category = category.or(kind.usual_category()).unwrap_or(Category::SessionError);
-        Ok(Self { name, category, kind, regex, fields, priority })
+        Ok(Self { name, category, kind, regex, fields, priority, size })
     }
 
     /// The same pattern for failures of another category.
@@ -147,6 +154,11 @@ impl PatternSpec {
         self.priority
     }
 
+    /// Room that the compiled expression needs, in bytes.
+    pub(super) fn size(&self) -> usize {
+        self.size
+    }
+
     pub(super) fn to_json(&self) -> Json {
         let mut json = serde_json::json!({
             "name": &*self.name,
@@ -164,20 +176,22 @@ impl PatternSpec {
     }
 }
 
-fn compile(regex: &str) -> Result<(), InvalidPattern> {
-    match RegexBuilder::new(regex).size_limit(REGEX_BYTES).build() {
-        Ok(_) => Ok(()),
-        Err(regex::Error::CompiledTooBig(_)) => {
-            Err(InvalidPattern::Regex("the expression compiles to more than 1 MiB".to_owned()))
-        }
-        Err(error) => {
-            // The crate draws the expression over several lines; its last line says what is wrong.
-            let text = error.to_string();
-            let last = text.lines().last().unwrap_or_default().trim();
-            let reason = last.strip_prefix("error: ").unwrap_or(last);
-            Err(InvalidPattern::Regex(format!("not a regular expression: {reason}")))
+/// Compiles an expression; the answer is the size in which it has room.
+fn compile(regex: &str) -> Result<usize, InvalidPattern> {
+    for size in REGEX_BYTES {
+        match RegexBuilder::new(regex).size_limit(size).build() {
+            Ok(_) => return Ok(size),
+            Err(regex::Error::CompiledTooBig(_)) => {}
+            Err(error) => {
+                // The crate draws the expression over several lines; the last says what is wrong.
+                let text = error.to_string();
+                let last = text.lines().last().unwrap_or_default().trim();
+                let reason = last.strip_prefix("error: ").unwrap_or(last);
+                return Err(InvalidPattern::Regex(format!("not a regular expression: {reason}")));
+            }
         }
     }
+    Err(InvalidPattern::TooLarge)
 }
 
 #[cfg(test)]
@@ -187,8 +201,7 @@ mod tests {
 
     #[test]
     fn an_expression_that_blows_up_is_refused() {
-        let error = PatternSpec::regex("bomb", Kind::Other, r"\w{1000}{100}").unwrap_err();
-        assert_eq!(error.to_string(), "the expression compiles to more than 1 MiB");
+        assert_eq!(PatternSpec::regex("bomb", Kind::Other, r"\w{1000}{100}"), Err(InvalidPattern::TooLarge));
     }
 
     #[test]

@@ -7,14 +7,17 @@ use super::block::checked;
 use super::form::Form;
 use super::node::{Entry, Found, Node, Quoted};
 use super::patch::Sourced;
-use super::pattern::MAX_FIELDS;
+use super::pattern::{MAX_FIELDS, MAX_REGEX_BYTES};
 use super::problems::{Problems, Spot, no_help};
 use super::steps::merge_key;
-use super::{PatternSpec, did_you_mean, nearest};
+use super::{InvalidPattern, PatternSpec, did_you_mean, nearest};
 use crate::failure::{Category, Kind};
 
 /// Own patterns in one block; each costs time in every detection.
 pub(super) const MAX_PATTERNS: usize = 1_000;
+
+/// Compiled size of all expressions of one block; it bounds the time that checking them takes.
+const ALL_REGEX_BYTES: usize = 8 * 1024 * 1024;
 
 /// The priorities that a pattern may have.
 pub(super) const PRIORITY: Form = Form::Whole(-1_000, 1_000);
@@ -44,9 +47,21 @@ pub(super) fn read_patterns(node: &Node, at: &Spot, problems: &mut Problems) -> 
     }
     let mut patterns: Vec<Sourced<PatternSpec>> = vec![];
     let mut names = HashSet::new();
+    let mut size = 0;
     for (index, item) in items.iter().enumerate() {
         let here = at.item(index, item);
-        let Some(value) = read_pattern(item, &here, problems) else { continue };
+        if size > ALL_REGEX_BYTES {
+            problems.error(&here, "the patterns before this one compile to more than 8 MiB", no_help);
+            break;
+        }
+        let value = match read_pattern(item, &here, problems) {
+            Ok(value) => value,
+            Err(cost) => {
+                size += cost;
+                continue;
+            }
+        };
+        size += value.size();
         if !names.insert(Arc::clone(value.name())) {
             let message = format!("a second pattern {}; it replaces the first", Quoted(value.name()));
             problems.warning(&here, message, no_help);
@@ -57,10 +72,12 @@ pub(super) fn read_patterns(node: &Node, at: &Spot, problems: &mut Problems) -> 
     patterns
 }
 
-fn read_pattern(node: &Node, at: &Spot, problems: &mut Problems) -> Option<PatternSpec> {
+/// Reads one pattern; where it is wrong, the answer is what finding that out has cost in compiled
+/// bytes.
+fn read_pattern(node: &Node, at: &Spot, problems: &mut Problems) -> Result<PatternSpec, usize> {
     let Found::Map(entries) = &node.value else {
         problems.error(at, format!("expected a pattern with a `name`, found {}", node.value), no_help);
-        return None;
+        return Err(0);
     };
     for entry in entries.iter().filter(|entry| !KEYS.contains(&&*entry.key)) {
         if entry.key == "<<" {
@@ -93,22 +110,26 @@ fn read_pattern(node: &Node, at: &Spot, problems: &mut Problems) -> Option<Patte
         if written("name").is_none() {
             problems.error(at, "expected a `name` in the pattern, found none", no_help);
         }
-        return None;
+        return Err(0);
     };
     if wrong {
-        return None;
+        return Err(0);
     }
     let written_kind = kind.as_ref().and_then(Json::as_str).map(Kind::parse);
     let usual = written_kind.as_ref().and_then(Kind::usual_category);
     let kind = written_kind.unwrap_or_else(|| Kind::parse(name));
     if category.or(usual).is_none() {
         problems.error(at, "expected a `category`, or a built-in `kind` that has one, found neither", no_help);
-        return None;
+        return Err(0);
     }
     let expression = regex.as_ref().and_then(Json::as_str).map(Arc::from);
     let made = PatternSpec::new(name.into(), category, kind, expression, fields.unwrap_or_default(), priority as i32);
     let place = written("regex").map_or_else(|| at.clone(), |entry| at.value(entry));
-    made.map_err(|error| problems.error(&place, error.to_string(), no_help)).ok()
+    made.map_err(|error| {
+        let cost = if error == InvalidPattern::TooLarge { MAX_REGEX_BYTES } else { 0 };
+        problems.error(&place, error.to_string(), no_help);
+        cost
+    })
 }
 
 fn read_fields(entry: &Entry, at: &Spot, problems: &mut Problems) -> Option<BTreeMap<Arc<str>, Json>> {

@@ -5,7 +5,7 @@ use super::{Diagnostic, Place, Severity};
 use crate::policy::{Layer, Origin};
 
 /// Problems that are kept; a hostile file must not turn into megabytes of complaints.
-const MAX_KEPT: usize = 500;
+const MAX_KEPT: usize = 200;
 
 /// Everything wrong with the layers, collected on the way.
 #[derive(Debug, Default)]
