@@ -54,6 +54,11 @@ pub struct Refusal {
 }
 
 impl SessionMemory {
+    /// A session whose last episode was kept elsewhere: it counts, but no limit knows of it.
+    pub fn imported(kept: KeptVerdict) -> Self {
+        Self { episodes: kept.episode, kept: Some(Box::new(kept)), ..Self::default() }
+    }
+
     /// Opens an episode, the session's limits permitting. To be called only when [`intake`](Self::intake)
     /// says [`Opens`](super::Intake::Opens): it would take the place of an open episode.
     ///
