@@ -40,8 +40,10 @@ impl Actor for DetectorActor {
             DetectorMsg::Classify { report, reply } => {
                 let _ = reply.send(state.registry.detect_first(&report, state.shared.now()));
             }
-            DetectorMsg::Register { pattern, done } => {
-                state.registry.register(pattern);
+            DetectorMsg::Register { patterns, done } => {
+                for pattern in patterns {
+                    state.registry.register(pattern);
+                }
                 state.shared.publish_patterns(state.registry.clone());
                 let _ = done.send(());
             }

@@ -83,6 +83,8 @@ pub enum RecoveryMsg {
     },
     /// Cancel the session's episode when this actor ends.
     Watch {
+        /// Room at the session.
+        permit: Permit,
         /// The session.
         session: SessionId,
         /// The host's actor.
@@ -124,7 +126,7 @@ pub(crate) fn handle(me: &ActorRef<RecoveryMsg>, message: RecoveryMsg, shared: &
                 });
             }
         }
-        RecoveryMsg::Watch { session, cell } => {
+        RecoveryMsg::Watch { permit: _permit, session, cell } => {
             me.get_cell().monitor(cell.clone());
             root.watched.push((cell, session));
         }

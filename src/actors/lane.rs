@@ -10,6 +10,7 @@ use serde::Serialize;
 use tokio::sync::{oneshot, watch};
 
 use super::EngineError;
+use super::admission::{Gate, Permit};
 use super::clock::Clock;
 use crate::failure::{LaneKey, Timestamp};
 use crate::policy::Limits;
@@ -19,7 +20,7 @@ pub(crate) enum LaneMsg {
     /// May a redo go now? Answered at once.
     Ask { reply: Box<dyn FnOnce(Option<Timestamp>) + Send> },
     /// A turn wants to start.
-    Admit { reply: oneshot::Sender<Result<LanePermit, Refused>> },
+    Admit { place: Permit, reply: oneshot::Sender<Result<LanePermit, Refused>> },
     /// A turn ended.
     Release,
     /// The server stated a wait: nobody goes before it ends.
@@ -27,6 +28,8 @@ pub(crate) enum LaneMsg {
     /// A hold may be over.
     Thaw,
 }
+
+type Admission = oneshot::Sender<Result<LanePermit, Refused>>;
 
 /// Permission to start one turn on a lane; its end is reported by dropping it.
 #[derive(Debug)]
@@ -73,11 +76,15 @@ pub struct LanePressure {
     pub closed_until: Option<Timestamp>,
 }
 
+/// How many full queues may exist at once over all lanes.
+const LANES_AT_ONCE: usize = 16;
+
 /// The lanes in use.
 pub(crate) struct Lanes {
     actors: DashMap<LaneKey, ActorRef<LaneMsg>>,
     parent: RwLock<Option<ActorCell>>,
     pressure: watch::Sender<Arc<Vec<LanePressure>>>,
+    gate: Gate,
     concurrency: usize,
     queue: usize,
 }
@@ -88,6 +95,7 @@ impl Lanes {
             actors: DashMap::new(),
             parent: RwLock::default(),
             pressure: watch::channel(Arc::default()).0,
+            gate: Gate::default(),
             concurrency: limits.lane_concurrency.max(1),
             queue: limits.lane_queue,
         }
@@ -99,6 +107,11 @@ impl Lanes {
 
     pub fn pressure(&self) -> watch::Receiver<Arc<Vec<LanePressure>>> {
         self.pressure.subscribe()
+    }
+
+    /// Room for one more caller at any lane: what bounds their mailboxes.
+    pub fn enter(&self) -> Option<Permit> {
+        self.gate.enter(self.queue.saturating_mul(LANES_AT_ONCE))
     }
 
     /// Sends to a lane's actor; one that is gone is spawned anew, once.
@@ -150,7 +163,7 @@ struct LaneState {
     pressure: watch::Sender<Arc<Vec<LanePressure>>>,
     free: usize,
     limit: usize,
-    queue: VecDeque<oneshot::Sender<Result<LanePermit, Refused>>>,
+    queue: VecDeque<(Permit, Admission)>,
     closed_until: Option<Timestamp>,
 }
 
@@ -172,7 +185,7 @@ impl Actor for LaneActor {
         state.reopen_if_due();
         match message {
             LaneMsg::Ask { reply } => reply(state.closed_until),
-            LaneMsg::Admit { reply } => state.admit(&me, reply),
+            LaneMsg::Admit { place, reply } => state.admit(&me, place, reply),
             LaneMsg::Release => state.free += 1,
             LaneMsg::Hold { until } => state.hold(&me, until),
             LaneMsg::Thaw => {}
@@ -188,7 +201,7 @@ impl LaneState {
         self.closed_until = self.closed_until.filter(|until| *until > self.clock.now());
     }
 
-    fn admit(&mut self, me: &ActorRef<LaneMsg>, reply: oneshot::Sender<Result<LanePermit, Refused>>) {
+    fn admit(&mut self, me: &ActorRef<LaneMsg>, place: Permit, reply: Admission) {
         if let Some(not_before) = self.closed_until {
             let _ = reply.send(Err(Refused::Closed { not_before }));
         } else if self.free > 0 && self.queue.is_empty() {
@@ -196,11 +209,11 @@ impl LaneState {
         } else if self.queue.len() >= self.limit {
             let _ = reply.send(Err(Refused::QueueFull));
         } else {
-            self.queue.push_back(reply);
+            self.queue.push_back((place, reply));
         }
     }
 
-    fn grant(&mut self, me: &ActorRef<LaneMsg>, reply: oneshot::Sender<Result<LanePermit, Refused>>) {
+    fn grant(&mut self, me: &ActorRef<LaneMsg>, reply: Admission) {
         if reply.is_closed() {
             return;
         }
@@ -211,12 +224,12 @@ impl LaneState {
 
     fn let_in(&mut self, me: &ActorRef<LaneMsg>) {
         if let Some(not_before) = self.closed_until {
-            for reply in self.queue.drain(..) {
+            for (_, reply) in self.queue.drain(..) {
                 let _ = reply.send(Err(Refused::Closed { not_before }));
             }
         }
         while self.free > 0
-            && let Some(reply) = self.queue.pop_front()
+            && let Some((_, reply)) = self.queue.pop_front()
         {
             self.grant(me, reply);
         }

@@ -28,7 +28,7 @@ pub(crate) enum SessionMsg {
     /// The host cannot do the remedy of this attempt.
     Declined { seq: u64, reason: Arc<str>, reply: Option<(ReplyTo, Permit)> },
     /// A turn worked outside episodes.
-    TurnWorked,
+    TurnWorked { permit: Permit },
     /// Stop the episode; tells whether there was one.
     Cancel { done: Option<oneshot::Sender<bool>> },
     /// The caller that drives the episode is gone: its future was dropped.
@@ -138,8 +138,8 @@ pub(crate) enum MetricsMsg {
 pub(crate) enum DetectorMsg {
     /// Classify a report.
     Classify { report: Box<Report>, reply: oneshot::Sender<Detection> },
-    /// Add a pattern and publish.
-    Register { pattern: ErrorPattern, done: oneshot::Sender<()> },
+    /// Add patterns and publish.
+    Register { patterns: Vec<ErrorPattern>, done: oneshot::Sender<()> },
     #[cfg(any(test, feature = "test-util"))]
     Panic,
 }

@@ -40,3 +40,8 @@ impl Actor for MetricsActor {
         Ok(())
     }
 }
+
+/// What was collected so far.
+pub(crate) fn snapshot(collected: &Collected) -> RecoveryMetricsSnapshot {
+    collected.lock().unwrap_or_else(PoisonError::into_inner).clone()
+}

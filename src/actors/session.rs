@@ -144,7 +144,7 @@ impl SessionState {
             }
             SessionMsg::Await { reply, .. } => self.tell_last(reply),
             SessionMsg::Declined { seq, reason, reply } => self.on_declined(me, seq, reason, reply),
-            SessionMsg::TurnWorked => {
+            SessionMsg::TurnWorked { permit: _permit } => {
                 self.memory.turn_worked();
                 self.save(None);
             }

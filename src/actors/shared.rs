@@ -45,6 +45,8 @@ pub(crate) struct Shared {
     /// The newest memory of every session that has any: what counts, on disk or not yet.
     pub stored: DashMap<SessionId, Stored>,
     directory: DashMap<SessionId, SessionEntry>,
+    /// When the closed loops that have a deadline must be over: it bounds their children's.
+    deadlines: DashMap<SessionId, Timestamp>,
     slots: Slots,
     seed: u64,
     draws: AtomicU64,
@@ -114,6 +116,7 @@ impl Shared {
             patterns: RwLock::new(Arc::new(parts.patterns)),
             stored: DashMap::new(),
             directory: DashMap::new(),
+            deadlines: DashMap::new(),
             slots: Slots::default(),
             seed: parts.seed.unwrap_or_else(seed_of_this_process),
             draws: AtomicU64::new(0),
@@ -195,6 +198,23 @@ impl Shared {
 
     pub fn sessions(&self) -> Option<ActorCell> {
         read(&self.slots.sessions).clone()
+    }
+
+    pub fn set_deadline(&self, id: &SessionId, deadline: Timestamp) {
+        self.deadlines.insert(id.clone(), deadline);
+    }
+
+    pub fn clear_deadline(&self, id: &SessionId) {
+        self.deadlines.remove(id);
+    }
+
+    pub fn deadline_of(&self, id: &SessionId) -> Option<Timestamp> {
+        self.deadlines.get(id).map(|deadline| *deadline)
+    }
+
+    /// The client of a session that was given none.
+    pub fn make_client(&self, id: &SessionId) -> Option<Arc<dyn SessionClient>> {
+        self.client_factory.as_ref().and_then(|make| make(id))
     }
 
     /// The session's live actor, spawned if there is none.

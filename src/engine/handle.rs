@@ -10,6 +10,7 @@ use crate::actors::{
     RecoveryMsg, Refused, SessionMsg, SessionStatus, Shared, ask,
 };
 use crate::failure::{Detection, ErrorPattern, LaneKey, PatternRegistry, Report, SessionId};
+use crate::policy::config::PatternSpec;
 use crate::policy::{Answer, RecoveryConfig};
 use crate::state::{RecoveryMetricsSnapshot, StateError};
 use crate::strategy::{Attempt, RecoveryStrategy, StrategyRegistry, UnnamedStrategy};
@@ -324,7 +325,14 @@ impl RecoveryEngine {
 
 /// The patterns that a configuration brings along, as the detector takes them.
 fn own_patterns(config: &RecoveryConfig) -> Vec<ErrorPattern> {
-    config.patterns().iter().filter_map(ErrorPattern::from_spec).collect()
+    let compiled = |spec: &PatternSpec| {
+        let fields = spec.field_values().iter().map(|(path, value)| (path.to_string(), value.clone())).collect();
+        let regex = spec.expression().map(|regex| &**regex);
+        let pattern = ErrorPattern::data(Arc::clone(spec.name()), spec.category(), spec.kind().clone(), regex, fields);
+        Some(pattern.ok()?.with_priority(spec.priority()))
+    };
+    // The configuration was checked when it was loaded, so none is left out.
+    config.patterns().iter().filter_map(compiled).collect()
 }
 
 pub(super) fn add_patterns(patterns: &mut PatternRegistry, config: &RecoveryConfig) {
