@@ -18,30 +18,62 @@ pub(crate) enum SessionMsg {
     /// A turn failed.
     Report(Box<Incoming>),
     /// Something happened to this episode.
-    Event { episode: u64, event: Event },
+    Event {
+        episode: u64,
+        event: Event,
+    },
     /// A record was written; not `durable`: the disk fails and memory counts (R10).
-    Saved { ack: SaveAck, durable: bool },
+    Saved {
+        ack: SaveAck,
+        durable: bool,
+    },
     /// The redone turn of this attempt worked.
-    Worked { seq: u64, reply: Option<(ReplyTo, Permit)> },
+    Worked {
+        seq: u64,
+        reply: Option<(ReplyTo, Permit)>,
+    },
     /// Tell the verdict of this episode, or the last one.
-    Await { episode: u64, reply: ReplyTo, permit: Permit },
+    Await {
+        episode: u64,
+        reply: ReplyTo,
+        permit: Permit,
+    },
     /// The host cannot do the remedy of this attempt.
-    Declined { seq: u64, reason: Arc<str>, reply: Option<(ReplyTo, Permit)> },
+    Declined {
+        seq: u64,
+        reason: Arc<str>,
+        reply: Option<(ReplyTo, Permit)>,
+    },
     /// A turn worked outside episodes.
-    TurnWorked { permit: Permit },
+    TurnWorked {
+        permit: Permit,
+    },
     /// Stop the episode; tells whether there was one.
-    Cancel { done: Option<oneshot::Sender<bool>> },
+    Cancel {
+        done: Option<oneshot::Sender<bool>>,
+    },
     /// The caller that drives the episode is gone: its future was dropped.
-    Abandon { driver: u64 },
+    Abandon {
+        driver: u64,
+    },
     /// Forget the session.
-    Reset { done: oneshot::Sender<()> },
+    Reset {
+        done: oneshot::Sender<()>,
+    },
     /// Go on with an open episode after a restart.
     Adopt(Box<Adoption>),
     /// How the client says that the last turn ended, for an episode being adopted.
-    Looked { redoer: Redoer, looked: crate::policy::machine::Looked },
-    Status { reply: oneshot::Sender<SessionStatus> },
+    Looked {
+        redoer: Redoer,
+        looked: crate::policy::machine::Looked,
+    },
+    Status {
+        reply: oneshot::Sender<SessionStatus>,
+    },
     /// Nothing happened for `passivate_after` since this many messages.
-    Idle { since: u64 },
+    Idle {
+        since: u64,
+    },
     /// The engine shuts down: whoever waits is told, the episode stays open.
     Suspend,
     /// Panics, to prove that neighbours are unharmed.
@@ -125,12 +157,16 @@ pub(crate) enum PersistenceMsg {
 
 pub(crate) enum MetricsMsg {
     /// A failure was detected.
-    Detected { kind: Kind },
+    Detected {
+        kind: Kind,
+    },
     /// An episode ended, or a failure opened none.
     Ended(Arc<Outcome>),
     /// Disk trouble began.
     NotDurable,
-    Snapshot { reply: oneshot::Sender<RecoveryMetricsSnapshot> },
+    Snapshot {
+        reply: oneshot::Sender<RecoveryMetricsSnapshot>,
+    },
     #[cfg(any(test, feature = "test-util"))]
     Panic,
 }

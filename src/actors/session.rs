@@ -216,13 +216,7 @@ impl SessionState {
     }
 
     /// A host cannot do the remedy; one that is out of date gets the current directive (R8).
-    fn on_declined(
-        &mut self,
-        me: &ActorRef<SessionMsg>,
-        seq: u64,
-        reason: Arc<str>,
-        reply: Option<(ReplyTo, Permit)>,
-    ) {
+    fn on_declined(&mut self, me: &ActorRef<SessionMsg>, seq: u64, reason: Arc<str>, reply: Option<(ReplyTo, Permit)>) {
         let current = self.memory.open_episode().is_some_and(|episode| episode.seq() == seq && episode.is_redoing());
         match reply {
             Some((reply, permit)) if current => self.wait_for(Wants::Redo, reply, permit),
@@ -287,13 +281,7 @@ impl SessionState {
     }
 
     /// Answers a failure that opens no episode.
-    fn refuse(
-        &mut self,
-        incoming: Incoming,
-        verdict: Verdict,
-        error: Option<Arc<RecoveryError>>,
-        calls_host: bool,
-    ) {
+    fn refuse(&mut self, incoming: Incoming, verdict: Verdict, error: Option<Arc<RecoveryError>>, calls_host: bool) {
         let outcome = Outcome::without_episode(self.id.clone(), verdict, error, self.shared.now());
         let outcome = Arc::new(outcome);
         self.announce(&outcome, calls_host);
@@ -326,12 +314,7 @@ impl SessionState {
         let _ = reply.send(Ok(Told::Stop(outcome)));
     }
 
-    fn on_worked(
-        &mut self,
-        me: &ActorRef<SessionMsg>,
-        seq: u64,
-        reply: Option<(ReplyTo, Permit)>,
-    ) {
+    fn on_worked(&mut self, me: &ActorRef<SessionMsg>, seq: u64, reply: Option<(ReplyTo, Permit)>) {
         let current = self.memory.open_episode().is_some_and(|episode| episode.seq() == seq && episode.is_redoing());
         match reply {
             Some((reply, permit)) if current => self.wait_for(Wants::Verdict, reply, permit),

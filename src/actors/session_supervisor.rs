@@ -10,9 +10,9 @@ use super::intensity::Intensity;
 use super::outcome::{Outcome, Told};
 use super::shared::{SessionEntry, Shared, Stored};
 use crate::failure::SessionId;
+use crate::policy::Verdict;
 use crate::policy::machine::Event;
 use crate::policy::session::SessionMemory;
-use crate::policy::Verdict;
 
 pub(crate) struct SessionSupervisor;
 

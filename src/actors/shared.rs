@@ -257,11 +257,8 @@ impl Shared {
     /// Publishes a session's newest memory and hands it to the writer; tells whether it is to be
     /// written at all.
     pub fn store(&self, id: &SessionId, stored: Stored, ack: Option<SaveAck>) -> bool {
-        let record = StateRecord {
-            session: id.clone(),
-            revision: stored.revision,
-            memory: Some(Arc::clone(&stored.memory)),
-        };
+        let record =
+            StateRecord { session: id.clone(), revision: stored.revision, memory: Some(Arc::clone(&stored.memory)) };
         self.stored.insert(id.clone(), stored);
         if self.config().durability() == Durability::Off {
             return false;

@@ -84,10 +84,7 @@ impl Driver {
         self.verdict_from(answer).await
     }
 
-    async fn verdict_from(
-        &mut self,
-        answer: oneshot::Receiver<Result<Told, EngineError>>,
-    ) -> Option<Arc<Outcome>> {
+    async fn verdict_from(&mut self, answer: oneshot::Receiver<Result<Told, EngineError>>) -> Option<Arc<Outcome>> {
         let Ok(Ok(Told::Stop(outcome))) = answer.await else { return None };
         self.armed = false;
         Some(outcome)

@@ -3,14 +3,14 @@ use std::time::Duration;
 
 use tokio::sync::oneshot;
 
+use super::RecoveryEngine;
 use super::ended::{Recovered, StopCause, Stopped};
 use super::to_report::{ByFunction, ByTrait, ToReport};
-use super::RecoveryEngine;
 use crate::actors::{Adoption, EngineError, Incoming, Outcome, SessionMsg, Told, Wants};
 use crate::failure::{Category, Detection, LaneKey, RecoveryError, Report, SessionId, Timestamp};
+use crate::policy::Verdict;
 use crate::policy::machine::Redoer;
 use crate::policy::session::ReportKey;
-use crate::policy::Verdict;
 use crate::strategy::SessionClient;
 
 /// One session as its caller drives it: its lane, client and deadline, then one of the loops.

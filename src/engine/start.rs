@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use ractor::{Actor, ActorCell};
 
-use super::builder::{EngineBuilder, Place};
 use super::RecoveryEngine;
+use super::builder::{EngineBuilder, Place};
 use crate::actors::{Root, RootArgs, Runner, RunnerPool, Shared, SharedParts, Stored, Writer};
 use crate::policy::Durability;
 use crate::state::{FileStore, MemoryStore, RecoveryStateStore, StateError};

@@ -116,13 +116,7 @@ impl SessionMemory {
     }
 
     /// Goes on after a restart; see [`Episode::resume`].
-    pub fn resume(
-        &mut self,
-        redoer: Redoer,
-        looked: Looked,
-        plan: &Plan,
-        now: Timestamp,
-    ) -> Vec<Command> {
+    pub fn resume(&mut self, redoer: Redoer, looked: Looked, plan: &Plan, now: Timestamp) -> Vec<Command> {
         let Some(episode) = &mut self.episode else { return vec![] };
         let commands = episode.resume(redoer, looked, plan, now);
         self.settle(&commands, plan, now);
