@@ -1,10 +1,16 @@
 //! Backstop keeps AI-agent sessions alive.
 
+pub mod actors;
+#[cfg(feature = "cli")]
+pub mod client;
+pub mod engine;
 pub mod failure;
 pub mod policy;
 pub mod state;
 pub mod strategy;
 
+pub use actors::{Directive, EngineError, EngineEvent, Outcome, RecoveryMsg, Runner};
+pub use engine::{Done, Recovered, RecoveryEngine, Stopped, ToReport};
 pub use failure::{
     Category, Detection, ErrorPattern, Kind, LaneKey, PatternRegistry, RecoveryError, Report, SessionId, Timestamp,
 };

@@ -77,6 +77,7 @@ pub(crate) fn read(walk: &mut Walk) {
         Some(Outcome::Interrupted) => walk.verdict = Some(Shape::Cancelled),
         Some(Outcome::Failed(value)) => {
             walk.failed = true;
+            walk.verdict = Some(Shape::Failure);
             walk.value(&value, "", 1);
         }
         Some(Outcome::Worked { answered }) if !failed => {
@@ -108,7 +109,8 @@ fn quiet_run(walk: &mut Walk, stdout: &str, stderr: &str, no_events: bool) {
         walk.push_text(&end);
         return;
     }
-    let silent = is_blank(stdout) && no_events && AGENT.is_match(stderr);
+    // An agent that worked has answered something; nothing at all is no answer.
+    let silent = is_blank(stdout) && no_events && (is_blank(stderr) || AGENT.is_match(stderr));
     walk.verdict = Some(if silent { Shape::Empty } else { Shape::Success });
 }
 

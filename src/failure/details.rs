@@ -97,6 +97,7 @@ static WORDS: LazyLock<Vec<Regex>> = LazyLock::new(|| {
         format!(r"(?i)\b(?:try(?:ing)? again|retry(?: your request| the request| this)?|retry[- ]after|wait(?: for)?|available(?: again)?|resets?|refreshe?s?|reset(?:s)? (?:after|in)|come back|back off(?: for)?)[: ]*(?:in|after|at least|about|approximately|another|for)?[: ]*(?:another |about |approximately )?(?P<span>{SPAN})"),
         format!(r"(?i)(?P<span>{SPAN})(?:后重试|後に再試行|后再试|後にもう一度|before (?:trying|retrying|sending))"),
         r"(?i)\bretry[-_ ]?after(?:[-_ ]seconds)?[\x22']?\s*[:=]\s*[\x22']?(?P<seconds>\d+(?:\.\d+)?)\b".to_owned(),
+        r"(?i)\bresets_in_seconds[\x22']?\s*[:=]\s*(?P<seconds>\d+)\b".to_owned(),
         r"(?i)\bretry[-_ ]?after[-_ ]?ms[\x22']?\s*[:=]\s*[\x22']?(?P<millis>\d+)\b".to_owned(),
         r"(?i)\bretryDelay[\x22']?\s*[:=]\s*[\x22']?(?P<seconds>\d+(?:\.\d+)?)s\b".to_owned(),
     ]
@@ -179,6 +180,9 @@ static OVERFLOW: LazyLock<Vec<Regex>> = LazyLock::new(|| {
         r"(?:limit|maximum|window|context length|max)\D{0,30}LIMIT(?: tokens)?\b[^\n]{0,60}?\b(?:but|got|given|actual|requested|received|current|your|prompt|input|has|sent)\D{0,40}ACTUAL",
         r"prompt length \(?ACTUAL\)? exceeds max(?:imum)?\D{0,40}LIMIT",
         r"(?:prompt|input|request|conversation)\D{0,40}ACTUAL\D{0,60}(?:exceed|larger|greater|longer|more than|over)\D{0,60}LIMIT",
+        r"current length is ACTUAL while limit is LIMIT",
+        r"token limit: LIMIT \(re ?quested: ACTUAL",
+        r"n_ctx(?:_slot)? = LIMIT\b.{0,80}?n_prompt_tokens = ACTUAL",
         // The window alone.
         r"range of input length should be \[\d+, ?LIMIT",
         r"(?:maximum|max) (?:context|prompt|input|token|sequence) ?(?:length|window|limit|tokens?)?(?: is| of|:| for this model is)? \(?LIMIT",
@@ -295,7 +299,8 @@ mod tests {
         assert_eq!(wait(with(json!({"retry-after": "Tue, 03 Jun 2025 09:00:00 GMT"}))), Some(1_000));
         assert_eq!(wait(with(json!({"x-ratelimit-reset-tokens": "28ms"}))), Some(1_000));
         assert_eq!(wait(with(json!({"retry-after": "-5"}))), Some(1_000));
-        assert_eq!(wait(with(json!({"retry-after": "1e300"}))), None);
+        assert_eq!(wait(with(json!({"retry-after": "1e300"}))), Some(1_000));
+        assert_eq!(wait(json!({"status": 429, "headers": {"retry-after": "99999999999"}})), None);
     }
 
     #[test]

@@ -5,6 +5,10 @@ use std::sync::LazyLock;
 use regex::Regex;
 
 use super::evidence::{Evidence, Shape};
+use super::text::head;
+
+/// How much of a first line tells what a text is.
+const MAX_FIRST_LINE: usize = 600;
 
 /// The gate's answer, with the name of the rule that gave it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -59,19 +63,21 @@ static STOPPED_TEXT: LazyLock<Regex> = LazyLock::new(|| {
 /// Something else than a person stopped it.
 static NOT_BY_A_PERSON: LazyLock<Regex> = LazyLock::new(|| any(&[r"time[d ]?-?out\b", r"\bdeadline\b", r"\btimeout"]));
 
-/// The start of a text that reports an error, whatever stands after it.
+/// A text that reports an error, whatever else stands in it.
 static REPORTS: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(concat!(
-        r"^(?i:[\[(⚠️✕✗❌🔴 ]*(?:api |http |stream |agent |mcp |tool |fatal |server |internal )*(?:error|fatal|panic|exception|failed|failure|invalid|cannot|can't|could not|unable)\b)",
-        r"|^[\w.:]*(?:Error|Exception|Timeout|Fault)\b",
-        r"|^\[?[45]\d\d\]?(?:[ :]|$)",
-        r"|^Traceback \(most recent",
-        r"|^\[?\d{4}-\d\d-\d\d[T ][\d:.,]+Z?\]? ?\|? ?(?:ERROR|FATAL|CRITICAL)",
+        r"\A(?i:[\W_]*(?:api |http |stream |agent |mcp |tool |fatal |server |internal |the )*(?:error|fatal|panic|exception|failed|failure|invalid|cannot|can't|could not|unable)\b)",
+        r"|\A[\w.:]*(?:Error|Exception|Timeout|Fault)\b",
+        r"|\A[\[<]?[45]\d\d[\]>]?(?:[ :]|\z)",
+        r"|\A# (?i:[^\n]{0,60}\b(?:failed|errors?)\b)",
+        r"|(?m:^Traceback \(most recent)",
+        r"|(?m:^(?:[\w.]+\.)?[A-Z]\w*(?:Error|Exception)(?: \[\w+\])?: )",
+        r"|(?m:^\[?\d{4}-\d\d-\d\d[T ][\d:.,]+Z?\]? ?\|? ?(?:ERROR|FATAL|CRITICAL))",
     ))
     .expect("a constant")
 });
 
-/// Marks of text that speaks about errors and is none.
+/// Marks of text that speaks about errors and is none, in its first line.
 static ABOUT: LazyLock<[(&'static str, Regex); 9]> = LazyLock::new(|| {
     [
         (
@@ -85,16 +91,18 @@ static ABOUT: LazyLock<[(&'static str, Regex); 9]> = LazyLock::new(|| {
                 r"^\s*(?:assert|expect|describe|it|test)\w*\(",
             ]),
         ),
-        ("diff", any(&[r"^(?:diff --git|@@ -\d|\+\+\+ |--- a/)", r"^\s*\d+ files? changed\b", r"^ create mode \d+"])),
+        ("diff", any(&[r"^(?:diff --git|@@ -\d|\+\+\+ |--- a/)", r"^\s*\d+ files? changed\b", r"^ ?create mode \d+"])),
         (
             "documentation",
             any(&[
                 r"^> ",
+                r"^\W*This is (?:an? )?\*\*",
+                r"\*\*\w[^*\n]{2,60}\*\*.*`",
                 r"^#{1,6} \w",
                 r"^\s*(?:[-*]|\d+\.) (?:\*\*|`|fix|add|handle|support|use|when|if|retry|the )",
                 r"\bis (?:an error|thrown|returned|raised|emitted)\b",
-                r"\b(?:how to|what is|why do|in this (?:guide|article|section|chapter)|for example|see also|docs?:|tl;dr)\b",
-                r"\b(?:returns?|throws?|raises?|emits?|handles?|retries|checks?|sets|tests?|covers|describes?|documents?|explains?|mentions?) (?:an? |the |when |on |for |if )?[\x22'`(\w-]{0,40}.{0,30}\b(?:error|exception|429|401|403|5\d\d|time-?out|limit)s?\b",
+                r"\b(?:how to|what is|why do|in this (?:guide|article|section|chapter)|for example|tl;dr)\b",
+                r"\b(?:throws?|raises?|handles?|covers|describes?|documents?|explains?|mentions?) (?:an? |the |when |on |for |if )?[\x22'`(\w-]{0,40}.{0,30}\b(?:error|exception|429|401|403|5\d\d|time-?out|limit)s?\b",
             ]),
         ),
         ("table", any(&[r"^<(?:table|thead|tr|td)\b", r"^\|.*\|.*\|\s*$", r"^#?\d+\t.*\t"])),
@@ -102,19 +110,33 @@ static ABOUT: LazyLock<[(&'static str, Regex); 9]> = LazyLock::new(|| {
             "test_run",
             any(&[
                 r"\b(?:tests?|suites?|examples?|specs?)\s*:?\s+\d+ passed\b",
-                r"\b\d+ passed(?:, 0 failed)?(?: in [\d.]+s)?\b",
+                r"^\W*\d+ passed(?:, 0 failed)?(?: in [\d.]+s)?\b",
                 r"\btest result: ok\b",
                 r"^(?:GREEN|PASS|ok \d+)\b",
+                r"^\s*(?:test |✓ |✔ |\[ ?ok ?\] ).{1,160}",
                 r"\bAll (?:\d+ )?(?:unit )?tests (?:are green|passed|pass)\b",
             ]),
         ),
-        ("search_results", any(&[r"^[\w./-]+\.\w{1,5}:\d+[:-]", r"^Found \d+ (?:match|file|result)"])),
+        (
+            "search_results",
+            any(&[
+                r"^[\w./-]+\.\w{1,5}:\d+[:-]\s",
+                r"^Found \d+ (?:files?|results?)\b",
+                r"^Found \d+ match(?:es)? (?:for|in \d+ files?)\b",
+            ]),
+        ),
         (
             "all_well",
             any(&[
                 r"\bno (?:rate limit(?:ing|s)?|errors?|issues?|problems?|warnings?|time-?outs?)\b(?:,| (?:found|detected|needed|reported)|$)",
                 r"^\W*(?:done|success|completed|finished|fixed|added|implemented|updated|created)\b",
                 r"\b0 (?:errors?|failures?|problems?)\b",
+                r"\bwithout (?:any )?(?:output|errors?|problems?|failures?)\b",
+                r"\b(?:exit(?:ed)?|finished)(?: with)?(?: code| status)?:? 0\b",
+                r"^\W*(?:no output|no content|no matches found|no results)\b",
+                r"^(?:\[?(?:info|debug|trace|notice|npm warn)\b\]?:? |\S+ \S+ \[?(?:INFO|DEBUG)\b)",
+                r"\b(?:has been|was|were|been) (?:updated|created|written|saved|deleted|added|applied|edited|removed)(?: successfully)?[.!]?$",
+                r"\bsuccessfully\b",
             ]),
         ),
         (
@@ -127,8 +149,9 @@ static ABOUT: LazyLock<[(&'static str, Regex); 9]> = LazyLock::new(|| {
         (
             "quotation",
             any(&[
-                r"\b(?:says?|said|tells?|prints?|printed|logs?|shows?|showed|called|named|wording|message|text|string|phrase)\b.{0,60}[\x22`'].{6,}[\x22`']",
-                r"^(?:I|We|You|Let me|Let's|Now|Next|First|Here|This|The (?:guard|test|code|function|script|user|report|table|doc|fix|change|commit|file)|Please (?:explain|check|fix|add)|Can you|Could you|Should)\b",
+                r"\b(?:says?|said|tells?|prints?|printed|logs?|shows?|showed|called|named|wording|text|string|phrase)\b.{0,60}[\x22`'].{6,}[\x22`']",
+                r"(?:^|[;.,:] )I(?:'ll| will| have|'ve| would| think|'m going to) ",
+                r"^(?:I|I'll|I've|We|We'll|Let me|Let's|Now,? I|Next|Here is|Here are|Please (?:explain|check|fix|add)|Can you|Could you|Should)\b",
             ]),
         ),
     ]
@@ -137,7 +160,7 @@ static ABOUT: LazyLock<[(&'static str, Regex); 9]> = LazyLock::new(|| {
 /// Words without which a text that nobody knows is not a failure.
 static SOUNDS_WRONG: LazyLock<Regex> = LazyLock::new(|| {
     any(&[
-        r"\b(?:error|errors|err|fail|fails|failed|failure|failing|exception|panic|panicked|fatal|crash|crashed|abort|aborted|denied|refused|rejected|invalid|unsupported|unable|cannot|can't|could not|couldn't|not (?:found|supported|allowed|permitted|available|valid|possible|responding)|missing|unknown|unexpected|broken|corrupt|corrupted|terminated|killed|exceeded|exhausted|unavailable|went wrong|problem|boom)\b",
+        r"\b(?:error|errors|err|fail|fails|failed|failure|failing|exception|panic|panicked|fatal|crash|crashed|abort|aborted|denied|refused|rejected|invalid|unsupported|unable|cannot|can't|could not|couldn't|not (?:found|supported|allowed|permitted|available|valid|possible|responding)|missing|unknown|unexpected|broken|corrupt|corrupted|terminated|killed|exceeded|exhausted|unavailable|went wrong|problem|boom|limit reached|not connected|too (?:many|large|long|big)|busy|gave up|disconnected|interrupted|expired|lost|no longer|not responding|stuck)\b",
         r"\w(?:Error|Exception)\b",
         r"错误|失败|异常|无法|不存在|超时|拒绝|エラー|失敗|できません|例外|오류|실패",
     ])
@@ -165,6 +188,7 @@ const READERS: &[&str] = &[
     "glob",
     "webfetch",
     "web_fetch",
+    "cat_file",
     "fetch",
     "websearch",
     "view",
@@ -174,11 +198,12 @@ const READERS: &[&str] = &[
     "query",
 ];
 
-/// Programs that answer with exit code 1 for "no".
+/// Programs that answer with exit code 1 for "no", as the last of a command line.
 static ASKS: LazyLock<Regex> = LazyLock::new(|| {
-    any(&[
-        r"^(?:\S+ ?&& ?)?(?:sudo )?(?:rg|grep|egrep|fgrep|ag|ack|diff|cmp|test|\[|pgrep|git (?:diff|grep)|which|command -v|find)\b",
-    ])
+    any(&[concat!(
+        r"(?:^|[|;&(] ?|\bthen )(?:sudo |command |env |! )*(?:rg|grep|egrep|fgrep|zgrep|ag|ack|diff|cmp|test|\[{1,2}|pgrep|",
+        r"git (?:--no-pager )?(?:diff|grep)|which|type|command -v|find|expr|git merge-base)\b[^|;&]*$"
+    )])
 });
 
 /// Judges a report's evidence.
@@ -203,7 +228,8 @@ pub(crate) fn judge(evidence: &Evidence) -> Gate {
     if REPORTS.is_match(text) {
         return Gate::Failure;
     }
-    match ABOUT.iter().find(|(_, marks)| marks.is_match(text)) {
+    let first = head(text.lines().next().unwrap_or_default(), MAX_FIRST_LINE);
+    match ABOUT.iter().find(|(_, marks)| marks.is_match(first)) {
         Some((name, _)) => Gate::Ordinary(name),
         None => Gate::Reported,
     }
@@ -228,7 +254,8 @@ fn said_no(evidence: &Evidence) -> bool {
     if evidence.exit_code != Some(1) {
         return false;
     }
-    let silent = evidence.text().is_empty();
+    // Its streams must not complain: `grep` says 2 for that, but a shell around it may not.
+    let silent = !SOUNDS_WRONG.is_match(evidence.text()) || evidence.text().len() > 400;
     evidence.codes().iter().any(|code| code.contains("not an error") || code.contains("no matches found"))
         || (silent && evidence.command.as_deref().is_some_and(|command| ASKS.is_match(command)))
 }

@@ -82,7 +82,8 @@ pub fn mask(text: &str) -> Cow<'_, str> {
         let next = EACH[shape].replace_all(&masked, |found: &Captures<'_>| {
             let whole = &found[0];
             let keep = found.name("keep").map_or("", |keep| keep.as_str());
-            if HARMLESS.is_match(&whole[keep.len()..]) {
+            let value = &whole[keep.len()..];
+            if HARMLESS.is_match(value) || is_scheme(keep) && value.bytes().all(|byte| byte.is_ascii_lowercase()) {
                 return whole.to_owned();
             }
             let at = if keep.ends_with("://") { "@" } else { "" };
@@ -93,6 +94,12 @@ pub fn mask(text: &str) -> Cow<'_, str> {
         }
     }
     masked
+}
+
+/// Whether what was found follows the name of a scheme: `basic authentication` is prose.
+fn is_scheme(keep: &str) -> bool {
+    let keep = keep.trim_end().to_ascii_lowercase();
+    keep.ends_with("basic") || keep.ends_with("bearer")
 }
 
 /// An error's text as an injection may carry it: the kind, and at most 500 masked characters inside
@@ -143,59 +150,58 @@ mod tests {
         let run = "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8";
         let hex = "0123456789abcdef0123456789abcdef";
         let plain = [
-            "sk-@",
-            "sk-ant-api03-@",
-            "sk-proj-@",
-            "sk-or-v1-@",
-            "sk_live_@",
-            "rk_test_@",
-            "whsec_@",
-            "ghp_@",
-            "gho_@",
-            "ghs_@",
-            "github_pat_@",
-            "glpat-@",
-            "hf_@",
-            "AIza@",
-            "ya29.@",
-            "GOCSPX-@",
-            "xoxb-@",
-            "xoxp-@",
-            "npm_@",
-            "pypi-@",
-            "SG.@.@",
-            "gsk_@",
-            "xai-@",
-            "pplx-@",
-            "nvapi-@",
-            "r8_@",
-            "lsv2_pt_@",
-            "tvly-@",
-            "hvs.@",
-            "dckr_pat_@",
-            "eyJhbGciOiJIUzI1NiJ9.@.@",
-            "Bearer @",
-            "Authorization: Basic @",
-            "Authorization: token @",
-            "Cookie: session=@",
-            "Set-Cookie: sid=@; Path=/",
-            "https://x.example/v1?key=@",
-            "https://x.example/?a=1&api_key=@",
-            "postgres://admin:@@db.example/x",
-            "api_key=@",
-            "\"apiKey\": \"@\"",
-            "OPENAI_API_KEY=@",
-            "password: @",
-            "client_secret='@'",
-            "x-api-key: @",
-            "aws_secret_access_key = @",
-            "AccountKey=@",
-            "GITHUB_TOKEN=@",
-            "-----BEGIN RSA PRIVATE KEY-----\n@\n-----END RSA PRIVATE KEY-----",
-            "-----BEGIN PRIVATE KEY-----\n@",
+            "sk-%",
+            "sk-ant-api03-%",
+            "sk-proj-%",
+            "sk-or-v1-%",
+            "sk_live_%",
+            "rk_test_%",
+            "whsec_%",
+            "ghp_%",
+            "gho_%",
+            "ghs_%",
+            "github_pat_%",
+            "glpat-%",
+            "hf_%",
+            "AIza%",
+            "ya29.%",
+            "GOCSPX-%",
+            "xoxb-%",
+            "xoxp-%",
+            "npm_%",
+            "pypi-%",
+            "SG.%.%",
+            "gsk_%",
+            "xai-%",
+            "pplx-%",
+            "nvapi-%",
+            "r8_%",
+            "lsv2_pt_%",
+            "tvly-%",
+            "hvs.%",
+            "dckr_pat_%",
+            "eyJhbGciOiJIUzI1NiJ9.%.%",
+            "Bearer %",
+            "Authorization: Basic %",
+            "Authorization: token %",
+            "Cookie: session=%",
+            "Set-Cookie: sid=%; Path=/",
+            "https://x.example/v1?key=%",
+            "https://x.example/?a=1&api_key=%",
+            "postgres://admin:%@db.example/x",
+            "api_key=%",
+            "\"apiKey\": \"%\"",
+            "OPENAI_API_KEY=%",
+            "password: %",
+            "client_secret='%'",
+            "x-api-key: %",
+            "aws_secret_access_key = %",
+            "AccountKey=%",
+            "GITHUB_TOKEN=%",
+            "-----BEGIN RSA PRIVATE KEY-----\n%\n-----END RSA PRIVATE KEY-----",
+            "-----BEGIN PRIVATE KEY-----\n%",
         ];
-        let mut all: Vec<_> =
-            plain.iter().map(|text| (text.replacen('@', run, 1).replace('@', "@"), run.to_owned())).collect();
+        let mut all: Vec<_> = plain.iter().map(|text| (text.replace('%', run), run.to_owned())).collect();
         all.push(("AKIAIOSFODNN7EXAMPLE".to_owned(), "IOSFODNN7EXAMPLE".to_owned()));
         all.push((format!("dop_v1_{hex}"), hex.to_owned()));
         all.push((format!("key-{hex}"), hex.to_owned()));

@@ -5,6 +5,7 @@ use super::facts::{Facts, diagnosis};
 use super::gate::{self, Gate};
 use super::redaction::mask;
 use super::text::head;
+use super::walk::bounded_copy;
 use super::{
     Category, Detection, ErrorPattern, Explanation, Kind, RecoveryError, Report, RunnerUp, Timestamp, details,
     fingerprint, rule,
@@ -12,6 +13,8 @@ use super::{
 
 /// The longest message of a [`RecoveryError`], in bytes.
 pub const MAX_MESSAGE: usize = 2048;
+/// How many bytes of text the copy of a reported value keeps.
+const MAX_RAW: usize = 64 * 1024;
 /// The longest piece of evidence in an [`Explanation`], in bytes.
 const MAX_EVIDENCE: usize = 400;
 /// How many runners-up an explanation names.
@@ -246,7 +249,7 @@ fn build(found: Match, report: &Report, evidence: &Evidence, now: Timestamp) -> 
         model: report.model.clone(),
         tool: report.tool.clone().or_else(|| evidence.tool.as_deref().map(Into::into)),
         timestamp: now,
-        raw: Some(Arc::new(report.value.clone())),
+        raw: Some(Arc::new(bounded_copy(&report.value, MAX_RAW))),
     }
 }
 

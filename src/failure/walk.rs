@@ -33,12 +33,16 @@ pub(crate) struct Walk {
     pub(crate) has_streams: bool,
     /// A field says that this is a failure.
     pub(crate) failed: bool,
+    /// A field of the value itself says so, not one of something inside it.
+    top_failed: bool,
     /// A field says that it worked.
     pub(crate) worked: bool,
     /// Decided by somebody who knows the whole frame.
     pub(crate) verdict: Option<Shape>,
     pub(crate) bare_text: bool,
+    calm: bool,
     empty_reply: bool,
+    judged_reply: bool,
     has_reply: bool,
     role: Option<String>,
 }
@@ -57,6 +61,10 @@ impl Walk {
         }
         match &report.value {
             Value::String(text) => {
+                if is_blank(text) {
+                    self.bare_text = true;
+                    return;
+                }
                 let text = head_and_tail(text, self.cap * 2);
                 match whole_json(&text) {
                     Some(value) => self.value(&value, "", 1),
@@ -86,10 +94,14 @@ impl Walk {
         if let Some(verdict) = self.verdict {
             return verdict;
         }
-        if self.failed {
+        // A run that ended well may still tell of attempts that did not.
+        if self.failed && (self.exit_code != Some(0) || self.top_failed) {
             return Shape::Failure;
         }
         let blank = |text: &String| is_blank(text);
+        if self.calm && !self.bare_text {
+            return Shape::Output;
+        }
         if self.bare_text {
             let empty = self.causes.iter().all(blank);
             return if empty { Shape::Empty } else { Shape::Text };
@@ -146,12 +158,14 @@ impl Walk {
     }
 
     fn object(&mut self, map: &Map<String, Value>, depth: usize) {
-        self.look_at_reply(map);
+        self.look_at_reply(map, depth);
+        self.look_at_verdicts(map);
         let has_message = map.keys().any(|key| matches!(plain(key).as_ref(), "message" | "msg" | "errormessage"));
         if has_message && ["name", "code", "stack"].iter().any(|key| map.get(*key).is_some_and(Value::is_string)) {
             self.failed = true;
         }
         // The wrapper's own words come before what it wraps.
+        self.look_at_level(map);
         let mut inner = Vec::new();
         for (key, value) in map.iter().take(MAX_NODES) {
             if value.is_null() {
@@ -162,9 +176,15 @@ impl Walk {
                 inner.push((name, value));
             }
         }
+        if depth == 0 {
+            let said = |key: &str| map.get(key).is_some_and(|value| !value.is_null() && value != "" && value != false);
+            let denied = |key: &str| map.get(key).is_some_and(|value| value == false);
+            self.top_failed =
+                ["error", "errors", "isError", "is_error"].into_iter().any(said) || denied("success") || denied("ok");
+        }
         inner.sort_by_key(|(_, value)| value.is_object() || value.is_array());
         for (name, value) in inner {
-            self.content(&name, value, depth);
+            self.content(&name, value, depth, map.len() == 1);
         }
     }
 
@@ -206,13 +226,17 @@ impl Walk {
             "headers" | "responseheaders" => {
                 if let Value::Object(headers) = value {
                     for (key, value) in headers.iter().take(MAX_FACTS) {
-                        let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+                        let text = match value {
+                            Value::String(text) => text.clone(),
+                            Value::Number(number) => number.to_string(),
+                            _ => continue,
+                        };
                         self.headers.push((key.to_ascii_lowercase(), head(&text, MAX_CODE).to_owned()));
                     }
                 }
                 true
             }
-            "exitcode" | "agentrc" | "returncode" | "exitstatus" => {
+            "exitcode" | "exit" | "agentrc" | "returncode" | "exitstatus" => {
                 if let Some(code) = value.as_i64() {
                     self.exit_code = Some(code);
                     self.failed |= code != 0;
@@ -267,7 +291,7 @@ impl Walk {
         }
     }
 
-    fn content(&mut self, name: &str, value: &Value, depth: usize) {
+    fn content(&mut self, name: &str, value: &Value, depth: usize, alone: bool) {
         match name {
             "error" | "err" | "errors" | "exception" | "errormessage" | "errormsg" | "failure" | "lasterror" => {
                 self.failed |= match value {
@@ -295,6 +319,7 @@ impl Walk {
             "message" | "msg" | "detail" | "details" | "errordescription" | "description" | "body" | "responsebody"
             | "raw" | "cause" | "data" | "metadata" | "failedgeneration" | "detailmessage" | "localizedmessage"
             | "lastmessage" | "state" | "response" | "reason" | "inner" | "value" => self.value(value, name, depth + 1),
+            "title" if depth == 0 && alone => self.value(value, name, depth + 1),
             "title" => {
                 if let Some(title) = value.as_str() {
                     self.command.get_or_insert_with(|| head(title, MAX_CODE).to_owned());
@@ -310,33 +335,58 @@ impl Walk {
         }
     }
 
-    /// A reply of a model: which one is empty, and which one carries content.
-    fn look_at_reply(&mut self, map: &Map<String, Value>) {
-        let is_message = map.get("role").and_then(Value::as_str).is_some_and(|role| role == "assistant");
-        let calls = map.get("tool_calls").and_then(Value::as_array).is_some_and(|calls| !calls.is_empty());
-        if is_message && let Some(content) = map.get("content") {
-            let empty = match content {
-                Value::Null => true,
-                Value::String(text) => is_blank(text),
-                Value::Array(items) => items.is_empty(),
-                _ => false,
-            };
-            self.empty_reply |= empty && !calls;
-            self.has_reply |= !empty || calls;
+    /// A reply of a model: whether it carries anything.
+    fn look_at_reply(&mut self, map: &Map<String, Value>, depth: usize) {
+        let word = |key: &str| map.get(key).and_then(Value::as_str);
+        let ended = ["finish_reason", "finishReason", "stop_reason", "stopReason", "done_reason"]
+            .iter()
+            .any(|key| word(key).is_some());
+        let of_model = matches!(word("role"), Some("assistant" | "model"));
+        let listed = ["choices", "candidates"].iter().any(|key| map.get(*key).is_some_and(Value::is_array));
+        let whole = map.get("info").and_then(|info| info.get("role")).and_then(Value::as_str) == Some("assistant")
+            || (word("object") == Some("response") || word("type") == Some("message"));
+        if !(ended || of_model || listed || whole) || self.judged_reply {
+            return;
         }
-        for key in ["choices", "candidates"] {
-            if let Some(Value::Array(items)) = map.get(key) {
-                self.empty_reply |= items.is_empty();
+        self.judged_reply = true;
+        let carries = map.iter().any(|(key, value)| carries_content(key, value, depth));
+        self.empty_reply |= !carries;
+        self.has_reply |= carries;
+    }
+
+    /// A log record below the level of errors, and a status that allows.
+    fn look_at_level(&mut self, map: &Map<String, Value>) {
+        let word = |key: &str| map.get(key).and_then(Value::as_str).map(str::to_ascii_lowercase).unwrap_or_default();
+        if matches!(word("level").as_str(), "info" | "debug" | "trace" | "warn" | "warning")
+            || matches!(word("status").as_str(), "allowed" | "allowed_warning")
+        {
+            self.calm = true;
+        }
+    }
+
+    /// A verifier's record: what it says in several fields must agree.
+    fn look_at_verdicts(&mut self, map: &Map<String, Value>) {
+        const FIELDS: [&str; 7] =
+            ["verdict", "approved", "polarity", "executionrecord", "decision", "passed", "verificationresult"];
+        let (mut yes, mut no) = (false, false);
+        for (key, value) in map {
+            let key = plain(key);
+            if !FIELDS.iter().any(|field| key.ends_with(field)) {
+                continue;
+            }
+            match value.as_str().map(str::to_ascii_lowercase).as_deref() {
+                Some("pass" | "passed" | "approve" | "approved" | "accept" | "accepted" | "ok") => yes = true,
+                Some("fail" | "failed" | "reject" | "rejected" | "deny" | "changes_requested") => no = true,
+                _ => match value.as_bool() {
+                    Some(true) => yes = true,
+                    Some(false) => no = true,
+                    None => {}
+                },
             }
         }
-        let no_parts = |candidate: &Value| {
-            let parts = candidate.pointer("/content/parts").and_then(Value::as_array);
-            parts.is_none_or(|parts| {
-                parts.iter().all(|part| part.get("text").and_then(Value::as_str).is_some_and(is_blank))
-            })
-        };
-        if map.get("candidates").and_then(Value::as_array).is_some_and(|all| all.iter().all(no_parts)) {
-            self.empty_reply = true;
+        if no {
+            self.failed = true;
+            self.code(if yes { "verdicts disagree" } else { "verdict: fail" });
         }
     }
 
@@ -387,6 +437,63 @@ impl Walk {
             }
             _ => false,
         }
+    }
+}
+
+/// A copy of a value that can neither be deep enough to exhaust the stack nor large.
+pub(crate) fn bounded_copy(value: &Value, cap: usize) -> Value {
+    fn copy(value: &Value, depth: usize, nodes: &mut usize, bytes: &mut usize) -> Value {
+        *nodes += 1;
+        if depth > MAX_DEPTH || *nodes > MAX_NODES {
+            return Value::Null;
+        }
+        match value {
+            Value::String(text) => {
+                let kept = head_and_tail(text, *bytes);
+                *bytes = bytes.saturating_sub(kept.len());
+                kept.into()
+            }
+            Value::Array(items) => {
+                items.iter().take(MAX_NODES).map(|item| copy(item, depth + 1, nodes, bytes)).collect()
+            }
+            Value::Object(map) => map
+                .iter()
+                .take(MAX_NODES)
+                .map(|(key, value)| (head(key, MAX_CODE).to_owned(), copy(value, depth + 1, nodes, bytes)))
+                .collect(),
+            plain => plain.clone(),
+        }
+    }
+    copy(value, 0, &mut 0, &mut { cap })
+}
+
+/// Whether a reply's field holds text or a tool call.
+fn carries_content(key: &str, value: &Value, depth: usize) -> bool {
+    if depth > MAX_DEPTH {
+        return false;
+    }
+    let inside = |value: &Value| match value {
+        Value::Object(map) => map.iter().any(|(key, value)| carries_content(key, value, depth + 1)),
+        _ => false,
+    };
+    match plain(key).as_ref() {
+        "toolcalls" | "functioncall" | "functioncalls" | "tooluse" | "tool" => match value {
+            Value::Array(items) => !items.is_empty(),
+            Value::Null => false,
+            _ => true,
+        },
+        "type" => value
+            .as_str()
+            .is_some_and(|word| matches!(word, "tool_use" | "tool_call" | "function_call" | "tool-call" | "tool")),
+        "text" | "content" | "output" | "outputtext" | "response" | "result" | "refusal" | "parts" | "message"
+        | "choices" | "candidates" | "delta" | "data" => match value {
+            Value::String(text) => !is_blank(text),
+            Value::Array(items) => {
+                items.iter().any(|item| item.as_str().is_some_and(|text| !is_blank(text)) || inside(item))
+            }
+            other => inside(other),
+        },
+        _ => false,
     }
 }
 

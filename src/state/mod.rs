@@ -1,5 +1,39 @@
 //! What is remembered of sessions, and its files.
+//!
+//! A [`RecoveryStateStore`] keeps one [`StateRecord`] for each session: [`FileStore`] in a log with
+//! readable views beside it, [`MemoryStore`] for the life of the process, [`NullStore`] not at all.
 
+mod disk;
+mod error;
+mod file;
+mod frame;
+mod import;
+mod index;
+mod inspect;
+mod lock;
+mod log;
 mod metrics;
+mod note;
+mod place;
+mod plain;
+mod replay;
+mod sha256;
+mod stem;
+mod store;
+mod summary;
+mod view;
+mod views;
 
+#[cfg(test)]
+mod faults;
+
+pub use error::StateError;
+pub use file::{FileStore, FileStoreOptions};
+pub use inspect::Inspection;
 pub use metrics::{Percentiles, RecoveryMetricsSnapshot, Tally};
+pub use note::StateNote;
+pub use plain::{MemoryStore, NullStore};
+pub use stem::file_stem;
+pub use store::{RecoveryStateStore, StateRecord};
+pub use summary::SessionSummary;
+pub use view::{ActiveChain, EpisodeView, RecoveryState, VerdictView};

@@ -25,10 +25,8 @@
 
 mod attempt;
 pub mod built_in;
-#[allow(dead_code, reason = "the engine calls it")]
 mod carry;
 mod client;
-#[allow(dead_code, reason = "the engine calls it")]
 mod delivery;
 mod func;
 mod registry;
@@ -40,13 +38,10 @@ mod traits;
 mod vectors;
 
 pub use attempt::{Attempt, AttemptParts, EarlierAttempt};
-#[allow(unused_imports, reason = "the engine calls it")]
 pub(crate) use carry::carry;
 pub use client::{ClientCall, ClientError, Prompt, SessionClient};
-#[allow(unused_imports, reason = "the engine calls it")]
-pub(crate) use delivery::{Delivery, delivery, fallback_instruction};
+pub(crate) use delivery::{Delivery, delivery};
 pub use func::FnStrategy;
-#[allow(unused_imports, reason = "the engine runs it")]
 pub(crate) use registry::Strategy;
 pub use registry::{StrategyRegistry, UnnamedStrategy};
 pub(crate) use traits::Decide;

@@ -1,4 +1,4 @@
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::future::{Future, ready};
 use std::sync::{Arc, PoisonError, RwLock};
@@ -124,6 +124,15 @@ impl StrategyRegistry {
     /// Whether a chain can name it.
     pub fn known(&self, name: &str) -> bool {
         self.snapshot().contains_key(name)
+    }
+
+    /// The names of those that only compute.
+    pub(crate) fn computing(&self) -> Arc<BTreeSet<Arc<str>>> {
+        let current = self.snapshot();
+        let computes = |(name, strategy): (&Arc<str>, &Strategy)| {
+            matches!(strategy, Strategy::Computes(_)).then(|| Arc::clone(name))
+        };
+        Arc::new(current.iter().filter_map(computes).collect())
     }
 
     /// The strategy of this name, as the shell runs it.

@@ -115,6 +115,7 @@ impl Episode {
             | Event::Reported { .. }
             | Event::Superseded
             | Event::DeadlinePassed
+            | Event::GivenUp { .. }
             | Event::Cancelled => vec![],
         }
     }

@@ -191,6 +191,7 @@ impl Episode {
             }
             (Phase::Closing { .. } | Phase::Finished { .. }, _) => vec![],
             (_, Event::Cancelled) => self.finish(Verdict::Cancelled, now),
+            (_, Event::GivenUp { reason }) => self.finish(Verdict::Escalated { reason }, now),
             (_, Event::DeadlinePassed) if self.deadline.is_some() => {
                 self.finish(Verdict::Exhausted { cause: Cause::Deadline }, now)
             }
@@ -373,6 +374,11 @@ impl Episode {
             Phase::Redoing { directive, .. } => directive.as_deref(),
             _ => None,
         }
+    }
+
+    /// Whether a redo's record was written: the turn may have been redone.
+    pub fn is_underway(&self) -> bool {
+        matches!(self.phase, Phase::Saving { .. } | Phase::Carrying { .. } | Phase::Redoing { .. })
     }
 
     /// The phase's name.

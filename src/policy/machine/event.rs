@@ -85,6 +85,11 @@ pub enum Event {
     DeadlinePassed,
     /// A person or the host stopped it.
     Cancelled,
+    /// The shell cannot go on: a person must look.
+    GivenUp {
+        /// Why.
+        reason: Arc<str>,
+    },
 }
 
 /// Who carried a remedy out.
@@ -93,8 +98,6 @@ pub enum Event {
 pub enum Carrier {
     /// The session's client did; nothing is left to do.
     Client,
-    /// It rides on the next turn.
-    Turn,
-    /// Nobody could; the next turn gets this instruction instead.
-    Instruction(Injection),
+    /// It rides on the next turn, with this instruction besides where nobody may heed the turn's wish.
+    Turn(Option<Injection>),
 }

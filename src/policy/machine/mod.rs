@@ -25,3 +25,4 @@ pub use event::{Carrier, Event};
 pub use executor::{ChainOutcome, Hands, RecoveryChainExecutor};
 pub use note::{Note, NoteKind};
 pub use plan::{Fence, Moment, Opening, Plan, Redoer};
+pub use resume::Looked;

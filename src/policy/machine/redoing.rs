@@ -28,12 +28,16 @@ impl Episode {
                 _ => self.redo(next, not_before, plan, now),
             },
             Event::Carried { seq, by } if seq == self.seq && !saving => {
-                match (by, &next.remedy) {
-                    (Carrier::Turn, Some(remedy)) => self.asks.ride(remedy),
-                    (Carrier::Instruction(text), _) => self.inject([text]),
-                    (Carrier::Client | Carrier::Turn, _) => {}
+                let by_client = by == Carrier::Client;
+                if let (Carrier::Turn(instruction), Some(remedy)) = (by, &next.remedy) {
+                    self.asks.ride(remedy);
+                    self.inject(instruction);
                 }
                 if self.redoer == Redoer::Nobody {
+                    // A client that went on with another model has redone the turn by that.
+                    if by_client && matches!(next.remedy, Some(Remedy::SwitchModel { .. })) {
+                        return self.finish(Self::assumed(), now);
+                    }
                     return self.instead_of_redo(next.after, plan, now);
                 }
                 self.redo(next, not_before, plan, now)
@@ -51,6 +55,7 @@ impl Episode {
             | Event::Reported { .. }
             | Event::Superseded
             | Event::DeadlinePassed
+            | Event::GivenUp { .. }
             | Event::Cancelled => vec![],
         }
     }
@@ -123,6 +128,7 @@ impl Episode {
             | Event::Carried { .. }
             | Event::Superseded
             | Event::DeadlinePassed
+            | Event::GivenUp { .. }
             | Event::Cancelled => vec![],
         }
     }

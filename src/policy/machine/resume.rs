@@ -9,15 +9,25 @@ use super::plan::{Plan, Redoer};
 use crate::failure::{RecoveryError, Timestamp};
 use crate::policy::{Answer, Cause, Choice, Proof, Verdict};
 
-/// What a client said of a session's last turn: `Ok` if it worked, else its failure.
-type Looked = Option<Result<(), Arc<RecoveryError>>>;
+/// What is known of a redo that was under way at a restart.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Looked {
+    /// Nothing: it counts as failed with the last failure.
+    Unknown,
+    /// It is still under way: its result will be reported.
+    Pending,
+    /// The client looked: it worked.
+    Worked,
+    /// The client looked: it failed.
+    Failed(Arc<RecoveryError>),
+}
 
 impl Episode {
     /// Goes on after a restart. The budget is kept; a chain that reads differently now starts at
     /// step 1; an attempt that may have had its effect is never made again.
     ///
-    /// `redoer` is who can redo the turn now; `looked` is what a client said of the session's last
-    /// turn, if it could look: `Ok` if it worked, else its failure. An open-loop host is told its
+    /// `redoer` is who can redo the turn now; `looked` is what is known of a redo that was under way. An
+    /// open-loop host is told its
     /// directive again, under the same `seq`.
     pub fn resume(&mut self, redoer: Redoer, looked: Looked, plan: &Plan, now: Timestamp) -> Vec<Command> {
         if let Some(verdict) = self.verdict().cloned() {
@@ -29,7 +39,7 @@ impl Episode {
         self.note(now, NoteKind::Remark { text: "resumed after a restart".into() });
         let may_have_been_redone =
             matches!(self.phase, Phase::Saving { .. } | Phase::Carrying { .. } | Phase::Redoing { .. });
-        if may_have_been_redone && looked == Some(Ok(())) {
+        if may_have_been_redone && looked == Looked::Worked {
             return self.finish(Verdict::Recovered(Proof::Verified), now);
         }
         if self.deadline.is_some_and(|deadline| now >= deadline) {
@@ -101,7 +111,12 @@ impl Episode {
             | Phase::Closing { .. }
             | Phase::Finished { .. } => return vec![],
         };
-        if let Some(Err(error)) = looked {
+        if looked == Looked::Pending
+            && let Phase::Redoing { .. } = &self.phase
+        {
+            return self.watch_redo(now.max(not_before), plan).into_iter().collect();
+        }
+        if let Looked::Failed(error) = looked {
             return self.failed_again(after, Some(error), plan, now);
         }
         match (self.redoer, self.phase.clone()) {

@@ -75,6 +75,7 @@ impl Episode {
             | Event::Reported { .. }
             | Event::Superseded
             | Event::DeadlinePassed
+            | Event::GivenUp { .. }
             | Event::Cancelled => vec![],
         }
     }
@@ -159,6 +160,7 @@ impl Episode {
             | Event::Reported { .. }
             | Event::Superseded
             | Event::DeadlinePassed
+            | Event::GivenUp { .. }
             | Event::Cancelled => vec![],
         }
     }

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::History;
 use crate::failure::{RecoveryError, SessionId, Timestamp};
-use crate::policy::machine::{Command, Episode, Event, Fence, Moment, Opening, Plan, Record, Redoer};
+use crate::policy::machine::{Command, Episode, Event, Fence, Looked, Moment, Opening, Plan, Record, Redoer};
 use crate::policy::{Injection, RecoveryAttempt, Verdict};
 
 /// Everything that is remembered of one session: what its log record holds.
@@ -54,6 +54,11 @@ pub struct Refusal {
 }
 
 impl SessionMemory {
+    /// A session whose last episode was kept elsewhere: it counts, but no limit knows of it.
+    pub fn imported(kept: KeptVerdict) -> Self {
+        Self { episodes: kept.episode, kept: Some(Box::new(kept)), ..Self::default() }
+    }
+
     /// Opens an episode, the session's limits permitting. To be called only when [`intake`](Self::intake)
     /// says [`Opens`](super::Intake::Opens): it would take the place of an open episode.
     ///
@@ -112,13 +117,7 @@ impl SessionMemory {
     }
 
     /// Goes on after a restart; see [`Episode::resume`].
-    pub fn resume(
-        &mut self,
-        redoer: Redoer,
-        looked: Option<Result<(), Arc<RecoveryError>>>,
-        plan: &Plan,
-        now: Timestamp,
-    ) -> Vec<Command> {
+    pub fn resume(&mut self, redoer: Redoer, looked: Looked, plan: &Plan, now: Timestamp) -> Vec<Command> {
         let Some(episode) = &mut self.episode else { return vec![] };
         let commands = episode.resume(redoer, looked, plan, now);
         self.settle(&commands, plan, now);

@@ -1,0 +1,202 @@
+//! Directories and files that nobody else can read, redirect or replace unnoticed.
+
+use std::fs::{DirBuilder, File, Metadata, OpenOptions};
+use std::io;
+use std::path::{Path, PathBuf};
+
+use super::StateError;
+
+#[cfg(unix)]
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
+
+/// `O_NOFOLLOW` of Linux (`asm-generic/fcntl.h`; ARM and PowerPC have their own): a link that appears
+/// between the check and the open is refused by the kernel. Elsewhere only the check protects.
+#[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "x86", target_arch = "riscv64")))]
+const NO_FOLLOW: i32 = 0o400_000;
+#[cfg(all(target_os = "linux", any(target_arch = "aarch64", target_arch = "arm")))]
+const NO_FOLLOW: i32 = 0o100_000;
+#[cfg(all(
+    unix,
+    not(all(
+        target_os = "linux",
+        any(
+            target_arch = "x86_64",
+            target_arch = "x86",
+            target_arch = "riscv64",
+            target_arch = "aarch64",
+            target_arch = "arm"
+        )
+    ))
+))]
+const NO_FOLLOW: i32 = 0;
+
+const DIR_MODE: u32 = 0o700;
+const FILE_MODE: u32 = 0o600;
+
+/// Makes sure of the state directory and of our own inside it, creating what is missing; only ours is
+/// ever made stricter.
+pub(super) fn prepare(state: &Path, own: &str) -> Result<PathBuf, StateError> {
+    create_dir(state).map_err(|source| StateError::Open { path: state.to_owned(), source })?;
+    check(state)?;
+    let own = state.join(own);
+    create_dir(&own).map_err(|source| StateError::Open { path: own.clone(), source })?;
+    check(&own)?;
+    tighten_dir(&own).map_err(|source| StateError::Open { path: own.clone(), source })?;
+    Ok(own)
+}
+
+/// Refuses a directory through which others could act on us.
+pub(super) fn check(dir: &Path) -> Result<(), StateError> {
+    let open = |source| StateError::Open { path: dir.to_owned(), source };
+    let meta = dir.symlink_metadata().map_err(open)?;
+    let refuse = |why| Err(StateError::Unsafe { path: dir.to_owned(), why });
+    if meta.is_symlink() {
+        return refuse("it is a symbolic link");
+    }
+    if !meta.is_dir() {
+        return Err(open(io::ErrorKind::NotADirectory.into()));
+    }
+    if is_open_to_all(&meta) {
+        return refuse("everybody may write there, and it belongs to somebody else");
+    }
+    Ok(())
+}
+
+/// Creates a directory and its missing parents, private from the beginning and durable.
+fn create_dir(dir: &Path) -> io::Result<()> {
+    if dir.symlink_metadata().is_ok() {
+        return Ok(());
+    }
+    let parent = dir.parent().filter(|parent| !parent.as_os_str().is_empty());
+    if let Some(parent) = parent {
+        // A parent may be a link that its owner set up: only the last part has to be real.
+        if !parent.exists() {
+            create_dir(parent)?;
+        }
+    }
+    let mut builder = DirBuilder::new();
+    #[cfg(unix)]
+    builder.mode(DIR_MODE);
+    match builder.create(dir) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        Err(error) => Err(error),
+        Ok(()) => sync_dir(parent.unwrap_or(Path::new("."))),
+    }
+}
+
+/// Makes the names in a directory durable.
+pub(super) fn sync_dir(dir: &Path) -> io::Result<()> {
+    if cfg!(unix) { File::open(dir)?.sync_all() } else { Ok(()) }
+}
+
+/// Creates a file that must not exist yet, to append to.
+pub(super) fn create_file(path: &Path) -> io::Result<File> {
+    let file = private(OpenOptions::new().append(true).create_new(true)).open(path)?;
+    private_mode(&file)?;
+    Ok(file)
+}
+
+/// Opens a regular file to append to.
+pub(super) fn open_to_append(path: &Path) -> io::Result<File> {
+    regular(path)?;
+    private(OpenOptions::new().append(true)).open(path)
+}
+
+/// Opens a regular file to read.
+pub(super) fn open_to_read(path: &Path) -> io::Result<File> {
+    regular(path)?;
+    private(OpenOptions::new().read(true)).open(path)
+}
+
+/// Opens a regular file to read and write, or creates it.
+pub(super) fn open_or_create(path: &Path) -> io::Result<File> {
+    match regular(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        checked => checked?,
+    }
+    let file = private(OpenOptions::new().read(true).write(true).create(true).truncate(false)).open(path)?;
+    private_mode(&file)?;
+    Ok(file)
+}
+
+/// Whether the open file is still the one that the path names.
+pub(super) fn is_named(file: &File, path: &Path) -> io::Result<bool> {
+    let (open, named) = (file.metadata()?, path.symlink_metadata()?);
+    Ok(same_file(&open, &named))
+}
+
+fn regular(path: &Path) -> io::Result<()> {
+    if path.symlink_metadata()?.is_file() {
+        Ok(())
+    } else {
+        Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no regular file"))
+    }
+}
+
+#[cfg(unix)]
+fn private(options: &mut OpenOptions) -> &mut OpenOptions {
+    options.mode(FILE_MODE).custom_flags(NO_FOLLOW)
+}
+
+#[cfg(not(unix))]
+fn private(options: &mut OpenOptions) -> &mut OpenOptions {
+    options
+}
+
+/// An odd umask may take our own rights away, an older file may grant others theirs.
+#[cfg(unix)]
+fn private_mode(file: &File) -> io::Result<()> {
+    let mut mode = file.metadata()?.permissions();
+    if mode.mode() & 0o777 == FILE_MODE {
+        return Ok(());
+    }
+    mode.set_mode(FILE_MODE);
+    file.set_permissions(mode)
+}
+
+#[cfg(unix)]
+fn tighten_dir(dir: &Path) -> io::Result<()> {
+    let meta = dir.symlink_metadata()?;
+    let mut mode = meta.permissions();
+    if mode.mode() & 0o777 == DIR_MODE || own_uid().is_some_and(|uid| uid != meta.uid()) {
+        return Ok(());
+    }
+    mode.set_mode(DIR_MODE);
+    std::fs::set_permissions(dir, mode)
+}
+
+#[cfg(unix)]
+fn is_open_to_all(meta: &Metadata) -> bool {
+    meta.mode() & 0o002 != 0 && own_uid().is_some_and(|uid| uid != meta.uid())
+}
+
+/// Our user, where the system shows it as a file; elsewhere it is not known, and owners not compared.
+#[cfg(unix)]
+fn own_uid() -> Option<u32> {
+    std::fs::metadata("/proc/self").ok().map(|meta| meta.uid())
+}
+
+#[cfg(unix)]
+fn same_file(one: &Metadata, other: &Metadata) -> bool {
+    (one.dev(), one.ino()) == (other.dev(), other.ino())
+}
+
+#[cfg(not(unix))]
+fn private_mode(_: &File) -> io::Result<()> {
+    Ok(())
+}
+
+#[cfg(not(unix))]
+fn tighten_dir(_: &Path) -> io::Result<()> {
+    Ok(())
+}
+
+#[cfg(not(unix))]
+fn is_open_to_all(_: &Metadata) -> bool {
+    false
+}
+
+#[cfg(not(unix))]
+fn same_file(_: &Metadata, _: &Metadata) -> bool {
+    true
+}
