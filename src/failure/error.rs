@@ -82,7 +82,7 @@ pub struct RecoveryError {
     pub tool: Option<Arc<str>>,
     /// When it was reported.
     pub timestamp: Timestamp,
-    /// The value as it was reported.
+    /// The value as it was reported, cut where it is very deep or very long.
     #[serde(skip)]
     pub raw: Option<Arc<Value>>,
 }

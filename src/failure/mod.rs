@@ -2,19 +2,40 @@
 //!
 //! Pure: values and functions, without clock, I/O, async or randomness.
 
+mod classify;
+mod command;
+mod convert;
+mod details;
+mod error;
+mod evidence;
+mod explain;
+mod facts;
+mod fingerprint;
+mod gate;
 mod kind;
 mod label;
 mod lane;
+mod pattern;
+mod redaction;
+mod registry;
 mod report;
+mod rule;
 mod session;
+mod tables;
+mod text;
 mod timestamp;
+mod walk;
 
+pub use classify::{ClassifyAnswer, classify};
+pub use error::{Details, RecoveryError, TokenCounts};
+pub use evidence::DEFAULT_CAP;
+pub use explain::{Detection, Explanation, RunnerUp};
 pub use kind::Kind;
 pub use label::{Category, Domain, ErrorSeverity, RecoveryAction};
 pub use lane::LaneKey;
+pub use pattern::{ErrorPattern, PatternError};
+pub use redaction::{fence, mask};
+pub use registry::{MAX_MESSAGE, PatternRegistry};
 pub use report::{Report, Source};
 pub use session::{EmptySessionId, SessionId};
 pub use timestamp::Timestamp;
-
-mod error;
-pub use error::{Details, RecoveryError, TokenCounts};

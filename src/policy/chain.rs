@@ -204,7 +204,7 @@ impl Step {
 pub struct Chain {
     /// What the chain is for.
     pub key: ChainKey,
-    /// The steps, in order; never empty.
+    /// The steps, in order; empty only where a chain that has no built-in steps is switched off.
     pub steps: Vec<Step>,
     /// `false` switches it off.
     pub enabled: bool,

@@ -3,6 +3,7 @@
 //! Pure: values and functions, without clock, I/O, async or randomness.
 
 mod answer;
+mod backoff;
 mod chain;
 mod choice;
 pub mod config;
@@ -16,6 +17,7 @@ mod turn;
 mod verdict;
 
 pub use answer::{Answer, Remedy};
+pub use backoff::Backoff;
 pub use chain::{Chain, ChainKey, Layer, Origin, Step, StepConfig, UnknownChain};
 pub use choice::{Because, Choice, runnable};
 pub use config::{Durability, RecoveryConfig};

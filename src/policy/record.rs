@@ -29,7 +29,7 @@ pub struct RecoveryAttempt {
     /// The episode's number within its session.
     #[serde(default)]
     pub episode: u64,
-    /// The attempt's number within its episode, from 1.
+    /// The attempt's number, never used twice in a session.
     #[serde(default)]
     pub seq: u64,
     /// The chain that the step belongs to.

@@ -28,7 +28,7 @@ struct Inner {
 /// What is remembered of an earlier attempt of the same episode.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EarlierAttempt {
-    /// Its number within the episode.
+    /// Its number in the session.
     pub seq: u64,
     /// The token numbers of the failure it answered.
     pub tokens: TokenCounts,
@@ -43,7 +43,7 @@ pub struct AttemptParts {
     pub error: Arc<RecoveryError>,
     /// The attempt within its step, from 1.
     pub number: u32,
-    /// The attempt within its episode, from 1.
+    /// The attempt's number in its session, never used twice.
     pub seq: u64,
     /// The step's settings.
     pub config: Arc<StepConfig>,
@@ -79,7 +79,7 @@ impl Attempt {
         self.inner.number
     }
 
-    /// The attempt within its episode, counted from 1.
+    /// The attempt's number in its session, never used twice.
     pub fn seq(&self) -> u64 {
         self.inner.seq
     }

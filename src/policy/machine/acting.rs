@@ -14,8 +14,10 @@ use crate::policy::{Answer, Cause, Chain, RecoveryAttempt, Remedy, Step, Verdict
 impl Episode {
     /// Goes on at the current chain's place: the next step that may run, or the end.
     pub(super) fn act(&mut self, plan: &Plan, now: Timestamp) -> Vec<Command> {
-        let Some(chain) = plan.config.chain(&self.chain).cloned() else {
-            return self.exhausted(Cause::Chain, now);
+        let Some(chain) = plan.config.chain(&self.chain).filter(|_| self.places.contains_key(&self.chain)).cloned()
+        else {
+            // A changed configuration took the place away (R10): the failure chooses anew.
+            return self.enter_chain_of(Arc::clone(&self.error), plan, now);
         };
         if self.deadline.is_some_and(|deadline| now >= deadline) {
             return self.exhausted(Cause::Deadline, now);
@@ -36,7 +38,7 @@ impl Episode {
         if self.executions >= plan.limits().max_total_attempts {
             return self.limit_reached(&chain, plan, now);
         }
-        self.executions += 1;
+        self.executions = self.executions.saturating_add(1);
         self.execute(&chain, false, plan, now)
     }
 
@@ -59,7 +61,8 @@ impl Episode {
         else {
             return self.exhausted(Cause::Chain, now);
         };
-        self.seq += 1;
+        self.seq = self.seq.saturating_add(1);
+        self.thawed = false;
         let released = plan.only_computes(&step.strategy);
         self.phase = Phase::Acting { step: place.step, attempt: place.attempt, released, closing, asked: now };
         if released {
@@ -92,11 +95,11 @@ impl Episode {
                     None => self.exhausted(Cause::Chain, now),
                 }
             }
-            Event::RunnerBusy { seq } if seq == self.seq => {
+            Event::RunnerBusy { seq } if seq == self.seq && released => {
                 self.answered(Answer::next_strategy("the runner is busy"), plan, now)
             }
             Event::Answered { seq, answer, injections } if seq == self.seq && released => {
-                self.injections.extend(injections);
+                self.inject(injections);
                 self.answered(answer, plan, now)
             }
             Event::RemedyFailed { .. }
@@ -109,7 +112,9 @@ impl Episode {
             | Event::Carried { .. }
             | Event::TurnWorked { .. }
             | Event::Reported { .. }
+            | Event::Superseded
             | Event::DeadlinePassed
+            | Event::GivenUp { .. }
             | Event::Cancelled => vec![],
         }
     }
@@ -117,13 +122,15 @@ impl Episode {
     /// Follows a strategy's answer.
     pub(super) fn answered(&mut self, answer: Answer, plan: &Plan, now: Timestamp) -> Vec<Command> {
         let Phase::Acting { step, attempt, closing, asked, .. } = self.phase else { return vec![] };
-        self.remember(&answer, step, asked, plan);
+        let answer = usable(answer);
+        let reason = bounded(answer.text());
         let strategy = self.current_step(plan).map_or_else(|| "".into(), |step| step.strategy);
-        let (status, text) = (answer.status().into(), Arc::clone(answer.text()));
+        self.remember(&answer, &reason, &strategy, step, asked);
+        let (status, text) = (answer.status().into(), Arc::clone(&reason));
         self.note(now, NoteKind::Answered { step, strategy, attempt, status, text });
         match answer {
-            Answer::Abort { reason } => self.finish(Verdict::Aborted { reason }, now),
-            Answer::Escalate { reason } => self.finish(Verdict::Escalated { reason }, now),
+            Answer::Abort { .. } => self.finish(Verdict::Aborted { reason }, now),
+            Answer::Escalate { .. } => self.finish(Verdict::Escalated { reason }, now),
             _ if closing => self.exhausted(Cause::Attempts, now),
             Answer::Success { remedy, .. } => self.succeeded(remedy, plan, now),
             Answer::Retry { delay, remedy, .. } => self.to_retry(delay, remedy, plan, now),
@@ -136,11 +143,7 @@ impl Episode {
         if self.redoer != Redoer::Nobody {
             return self.to_redo(next, Duration::ZERO, plan, now);
         }
-        match next.remedy {
-            None => self.finish(Self::assumed(), now),
-            // Its effect is the redo: durable before it happens.
-            Some(_) => self.save(next, now),
-        }
+        self.without_redo(next, plan, now)
     }
 
     fn to_retry(&mut self, delay: Duration, remedy: Option<Remedy>, plan: &Plan, now: Timestamp) -> Vec<Command> {
@@ -150,7 +153,7 @@ impl Episode {
             self.advance(After::Retry);
             return self.act(plan, now);
         }
-        self.to_redo(next, delay.min(plan.limits().max_wait), plan, now)
+        self.to_redo(next, delay, plan, now)
     }
 
     pub(super) fn next_step(&mut self, plan: &Plan, now: Timestamp) -> Vec<Command> {
@@ -176,7 +179,7 @@ impl Episode {
         plan.config.chain(&self.chain)?.steps.get(place.step).cloned()
     }
 
-    fn remember(&mut self, answer: &Answer, step: usize, asked: Timestamp, plan: &Plan) {
+    fn remember(&mut self, answer: &Answer, text: &Arc<str>, strategy: &Arc<str>, step: usize, asked: Timestamp) {
         if self.attempts.len() == Self::ATTEMPTS_KEPT {
             self.attempts.remove(0);
         }
@@ -185,13 +188,33 @@ impl Episode {
             error_type: self.error.kind.clone(),
             timestamp: asked,
             chain_position: step,
-            strategy: self.current_step(plan).map_or_else(|| "".into(), |step| step.strategy),
+            strategy: Arc::clone(strategy),
             result: answer.status().into(),
-            message: Some(Arc::clone(answer.text())).filter(|text| !text.is_empty()),
+            message: Some(Arc::clone(text)).filter(|text| !text.is_empty()),
             episode: self.id,
             seq: self.seq,
             chain: Some(self.chain.clone()),
             tokens: self.error.details.tokens,
         });
+    }
+}
+
+/// What a strategy said, cut to a length that every record can hold.
+fn bounded(text: &Arc<str>) -> Arc<str> {
+    /// The longest message or reason that is kept, in characters: a sentence or two.
+    const MAX_CHARS: usize = 1_000;
+    text.char_indices().nth(MAX_CHARS).map_or_else(|| Arc::clone(text), |(end, _)| text[..end].into())
+}
+
+/// An answer that cannot be followed counts as `next_strategy` (R9).
+fn usable(answer: Answer) -> Answer {
+    match &answer {
+        Answer::Success { remedy: Some(Remedy::Truncate { ratio, .. }), .. }
+        | Answer::Retry { remedy: Some(Remedy::Truncate { ratio, .. }), .. }
+            if !(*ratio > 0.0 && *ratio <= 1.0) =>
+        {
+            Answer::next_strategy("unusable answer: the ratio of a cut is above 0 and at most 1")
+        }
+        _ => answer,
     }
 }

@@ -45,7 +45,7 @@ pub enum Command {
 /// One attempt to be made.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Execute {
-    /// The attempt within the episode, from 1.
+    /// The attempt; never used twice in a session.
     pub seq: u64,
     /// The step's index in its chain, from 0.
     pub step: usize,

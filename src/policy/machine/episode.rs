@@ -3,10 +3,10 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::command::{Command, Record};
+use super::command::{Command, Record, Redo};
 use super::event::Event;
 use super::note::{Note, NoteKind};
-use super::plan::{Moment, Opening, Plan, Redoer};
+use super::plan::{Fence, Moment, Opening, Plan, Redoer};
 use crate::failure::{RecoveryError, SessionId, Timestamp};
 use crate::policy::{Cause, ChainKey, Choice, Injection, Proof, RecoveryAttempt, Remedy, Unhandled, Verdict};
 
@@ -36,7 +36,8 @@ pub struct Episode {
     pub(super) injections: Vec<Injection>,
     /// Set when a wait was refused by the deadline: it is then the cause if the chain ends.
     pub(super) refused_by_deadline: bool,
-    /// A lane opened again and let this episode go on: it does not count against the window (R7).
+    /// The last redo was let go by a lane that had been closed: ended by it, the episode does not count
+    /// against the window (R7).
     pub(super) thawed: bool,
     pub(super) phase: Phase,
     #[serde(skip)]
@@ -95,7 +96,13 @@ pub(super) enum Phase {
     /// The remedy is being carried out.
     Carrying { not_before: Timestamp, next: Next },
     /// The turn is being redone.
-    Redoing { after: After, not_before: Timestamp },
+    Redoing {
+        after: After,
+        not_before: Timestamp,
+        /// What an open-loop host was told, to be told again.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        directive: Option<Box<Redo>>,
+    },
     /// The verdict's record is being written.
     Closing { verdict: Verdict },
     /// Nothing more follows.
@@ -124,6 +131,9 @@ impl Episode {
     /// The longest list of attempts that is kept; older ones are dropped first.
     pub const ATTEMPTS_KEPT: usize = 64;
 
+    /// The most texts that one redo delivers (R12).
+    pub const INJECTIONS_KEPT: usize = 16;
+
     /// Opens an episode, or says at once how it ends.
     ///
     /// # Errors
@@ -135,7 +145,7 @@ impl Episode {
         plan: &Plan,
         at: Moment,
     ) -> Result<(Self, Vec<Command>), Verdict> {
-        let Opening { episode, error, redoer, turn, deadline } = opening;
+        let Opening { episode, error, redoer, turn, deadline, after } = opening;
         let chain = match plan.config.choose(&error) {
             Choice::Chain { chain, .. } => chain.key.clone(),
             Choice::Escalate { reason } => return Err(Verdict::Escalated { reason: reason.into() }),
@@ -154,8 +164,8 @@ impl Episode {
             chain,
             places: BTreeMap::new(),
             executions: 0,
-            seq: 0,
-            epoch: 0,
+            seq: after.seq,
+            epoch: after.epoch,
             redos: 0,
             asks: Asks::default(),
             attempts: vec![],
@@ -174,14 +184,17 @@ impl Episode {
     /// Late answers and stale timers change nothing.
     pub fn on(&mut self, event: Event, plan: &Plan, now: Timestamp) -> Vec<Command> {
         match (&self.phase, event) {
-            (Phase::Closing { verdict }, Event::Persisted { record: Record::Verdict, .. }) => {
+            (Phase::Closing { verdict }, Event::Persisted { seq, record: Record::Verdict }) if seq == self.seq => {
                 let verdict = verdict.clone();
                 self.phase = Phase::Finished { verdict: verdict.clone() };
                 vec![Command::Finish(verdict)]
             }
             (Phase::Closing { .. } | Phase::Finished { .. }, _) => vec![],
             (_, Event::Cancelled) => self.finish(Verdict::Cancelled, now),
-            (_, Event::DeadlinePassed) => self.finish(Verdict::Exhausted { cause: Cause::Deadline }, now),
+            (_, Event::GivenUp { reason }) => self.finish(Verdict::Escalated { reason }, now),
+            (_, Event::DeadlinePassed) if self.deadline.is_some() => {
+                self.finish(Verdict::Exhausted { cause: Cause::Deadline }, now)
+            }
             (Phase::Acting { .. }, event) => self.on_acting(event, plan, now),
             (Phase::Waiting { .. }, event) => self.on_waiting(event, plan, now),
             (Phase::Asking { .. } | Phase::Parked { .. }, event) => self.on_lane(event, plan, now),
@@ -229,10 +242,22 @@ impl Episode {
 
     /// Ends the episode; the verdict is durable before it is returned (R10).
     pub(super) fn finish(&mut self, verdict: Verdict, now: Timestamp) -> Vec<Command> {
-        self.epoch += 1;
+        self.new_epoch();
         self.note(now, NoteKind::Ended { verdict: verdict.clone() });
         self.phase = Phase::Closing { verdict };
         vec![Command::Persist { seq: self.seq, record: Record::Verdict }]
+    }
+
+    /// What was asked under an earlier epoch is answered in vain from now on.
+    pub(super) fn new_epoch(&mut self) {
+        self.epoch = self.epoch.wrapping_add(1);
+    }
+
+    /// Adds texts for the next redo; of too many the oldest are dropped.
+    pub(super) fn inject(&mut self, texts: impl IntoIterator<Item = Injection>) {
+        self.injections.extend(texts);
+        let excess = self.injections.len().saturating_sub(Self::INJECTIONS_KEPT);
+        self.injections.drain(..excess);
     }
 
     pub(super) fn note(&mut self, at: Timestamp, what: NoteKind) {
@@ -259,7 +284,8 @@ impl Episode {
         self.id
     }
 
-    /// The current attempt's number within the episode; 0 before the first.
+    /// The current attempt's number, never used twice in a session; before the episode's first attempt,
+    /// that of the session's last one (0 if it had none).
     pub fn seq(&self) -> u64 {
         self.seq
     }
@@ -319,7 +345,7 @@ impl Episode {
         self.places.iter().map(|(key, place)| (key, place.step, place.attempt))
     }
 
-    /// Whether a lane's thaw let this episode go on (R7).
+    /// Whether a lane's thaw let the last redo go (R7).
     pub fn thawed(&self) -> bool {
         self.thawed
     }
@@ -335,6 +361,24 @@ impl Episode {
     /// Whether the turn is being redone.
     pub fn is_redoing(&self) -> bool {
         matches!(self.phase, Phase::Redoing { .. })
+    }
+
+    /// The highest numbers given out so far, for the session's next episode.
+    pub fn fence(&self) -> Fence {
+        Fence { seq: self.seq, epoch: self.epoch }
+    }
+
+    /// What an open-loop host is to do now; `None` until the redo's record is durable, and for other loops.
+    pub fn directive(&self) -> Option<&Redo> {
+        match &self.phase {
+            Phase::Redoing { directive, .. } => directive.as_deref(),
+            _ => None,
+        }
+    }
+
+    /// Whether a redo's record was written: the turn may have been redone.
+    pub fn is_underway(&self) -> bool {
+        matches!(self.phase, Phase::Saving { .. } | Phase::Carrying { .. } | Phase::Redoing { .. })
     }
 
     /// The phase's name.

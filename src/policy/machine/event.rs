@@ -7,6 +7,11 @@ use crate::failure::{RecoveryError, Timestamp};
 use crate::policy::{Answer, Injection};
 
 /// What happened. An event whose `seq` or `epoch` is not the current one is ignored.
+///
+/// Both numbers go on from episode to episode of a session, so that a late event of an earlier episode
+/// is none of the current one's. `Superseded`, `DeadlinePassed` and `Cancelled` carry no number: the
+/// shell sends them to the episode that they were meant for, by
+/// [`SessionMemory::on_episode`](crate::policy::session::SessionMemory::on_episode).
 #[derive(Debug, Clone, PartialEq)]
 pub enum Event {
     /// The strategy answered.
@@ -73,10 +78,18 @@ pub enum Event {
         /// The failure.
         error: Option<Arc<RecoveryError>>,
     },
+    /// A later turn's report showed that an open-loop host went on: its redo worked, as far as anybody
+    /// knows (R8).
+    Superseded,
     /// The episode's deadline passed.
     DeadlinePassed,
     /// A person or the host stopped it.
     Cancelled,
+    /// The shell cannot go on: a person must look.
+    GivenUp {
+        /// Why.
+        reason: Arc<str>,
+    },
 }
 
 /// Who carried a remedy out.
@@ -85,8 +98,6 @@ pub enum Event {
 pub enum Carrier {
     /// The session's client did; nothing is left to do.
     Client,
-    /// It rides on the next turn.
-    Turn,
-    /// Nobody could; the next turn gets this instruction instead.
-    Instruction(Injection),
+    /// It rides on the next turn, with this instruction besides where nobody may heed the turn's wish.
+    Turn(Option<Injection>),
 }

@@ -20,4 +20,5 @@ pub use command::{Command, Execute, Record, Redo};
 pub use episode::{Episode, PhaseName};
 pub use event::{Carrier, Event};
 pub use note::{Note, NoteKind};
-pub use plan::{Moment, Opening, Plan, Redoer};
+pub use plan::{Fence, Moment, Opening, Plan, Redoer};
+pub use resume::Looked;

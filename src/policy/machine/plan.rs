@@ -50,6 +50,17 @@ pub enum Redoer {
     Host,
 }
 
+/// The highest numbers that a session's episodes have given out. They are never given out again: a late
+/// answer or timer of an earlier episode cannot be taken for one of the current (R8, R11).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Fence {
+    /// The last attempt.
+    pub seq: u64,
+    /// The last epoch.
+    pub epoch: u32,
+}
+
 /// What an episode begins with.
 #[derive(Debug, Clone)]
 pub struct Opening {
@@ -63,4 +74,6 @@ pub struct Opening {
     pub turn: Option<u64>,
     /// When the episode has to be over.
     pub deadline: Option<Timestamp>,
+    /// What the session's earlier episodes used up.
+    pub after: Fence,
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::command::{Command, Record, Redo};
-use super::episode::{After, Episode, Next, Phase};
+use super::episode::{After, Asks, Episode, Next, Phase};
 use super::event::{Carrier, Event};
 use super::note::NoteKind;
 use super::plan::{Plan, Redoer};
@@ -28,16 +28,19 @@ impl Episode {
                 _ => self.redo(next, not_before, plan, now),
             },
             Event::Carried { seq, by } if seq == self.seq && !saving => {
-                match (by, &next.remedy) {
-                    (Carrier::Turn, Some(remedy)) => self.ride(remedy),
-                    (Carrier::Instruction(text), _) => self.injections.push(text),
-                    (Carrier::Client | Carrier::Turn, _) => {}
+                let by_client = by == Carrier::Client;
+                if let (Carrier::Turn(instruction), Some(remedy)) = (by, &next.remedy) {
+                    self.asks.ride(remedy);
+                    self.inject(instruction);
                 }
-                match (self.redoer, next.after) {
-                    (Redoer::Nobody, After::Success) => self.finish(Self::assumed(), now),
-                    (Redoer::Nobody, After::Retry) => self.again(next, plan, now),
-                    _ => self.redo(next, not_before, plan, now),
+                if self.redoer == Redoer::Nobody {
+                    // A client that went on with another model has redone the turn by that.
+                    if by_client && matches!(next.remedy, Some(Remedy::SwitchModel { .. })) {
+                        return self.finish(Self::assumed(), now);
+                    }
+                    return self.instead_of_redo(next.after, plan, now);
                 }
+                self.redo(next, not_before, plan, now)
             }
             Event::RemedyFailed { seq, reason } if seq == self.seq && !saving => self.remedy_failed(reason, plan, now),
             Event::Persisted { .. }
@@ -50,44 +53,37 @@ impl Episode {
             | Event::LaneClosed { .. }
             | Event::TurnWorked { .. }
             | Event::Reported { .. }
+            | Event::Superseded
             | Event::DeadlinePassed
+            | Event::GivenUp { .. }
             | Event::Cancelled => vec![],
         }
     }
 
-    /// Puts a remedy that nobody carried out on this and all further redos of the episode.
-    fn ride(&mut self, remedy: &Remedy) {
-        match remedy {
-            Remedy::SwitchModel { model } => self.asks.model = Some(Arc::clone(model)),
-            Remedy::Truncate { ratio, .. } => {
-                self.asks.truncate_to = Some(self.asks.truncate_to.unwrap_or(1.0) * ratio);
-            }
-            Remedy::Degrade => self.asks.degraded = true,
-            Remedy::Skip => self.asks.skip = true,
-            Remedy::Compact { .. } | Remedy::Summarize { .. } | Remedy::Rollback { .. } => {}
+    pub(super) fn redo(&mut self, next: Next, not_before: Timestamp, plan: &Plan, now: Timestamp) -> Vec<Command> {
+        let is_hosts = self.redoer == Redoer::Host;
+        let remedy = next.remedy.filter(|_| is_hosts);
+        let mut asks = self.asks.clone();
+        if let Some(remedy) = &remedy {
+            // On this turn only: a host that declines the remedy is not asked for it again.
+            asks.ride(remedy);
         }
-    }
-
-    fn redo(&mut self, next: Next, not_before: Timestamp, plan: &Plan, now: Timestamp) -> Vec<Command> {
-        if let (Redoer::Host, Some(remedy)) = (self.redoer, &next.remedy) {
-            self.ride(remedy);
-        }
-        self.redos += 1;
-        self.epoch += 1;
+        self.redos = self.redos.saturating_add(1);
+        self.new_epoch();
         self.note(now, NoteKind::Redone { redo: self.redos });
         let turn = Turn {
             session: self.session.clone(),
             redo: self.redos,
             seq: self.seq,
-            model: self.asks.model.clone(),
-            truncate_to: self.asks.truncate_to,
-            degraded: self.asks.degraded,
-            skip: self.asks.skip,
+            model: asks.model,
+            truncate_to: asks.truncate_to,
+            degraded: asks.degraded,
+            skip: asks.skip,
             injections: std::mem::take(&mut self.injections),
         };
-        self.phase = Phase::Redoing { after: next.after, not_before };
-        let remedy = next.remedy.filter(|_| self.redoer == Redoer::Host);
-        let mut commands = vec![Command::Redo(Box::new(Redo { turn, remedy, not_before }))];
+        let redo = Box::new(Redo { turn, remedy, not_before });
+        self.phase = Phase::Redoing { after: next.after, not_before, directive: is_hosts.then(|| redo.clone()) };
+        let mut commands = vec![Command::Redo(redo)];
         commands.extend(self.watch_redo(not_before, plan));
         commands
     }
@@ -109,7 +105,10 @@ impl Episode {
             Event::TurnWorked { seq } if seq == self.seq => self.finish(Verdict::Recovered(Proof::Verified), now),
             Event::Reported { seq, error } if seq == self.seq => self.failed_again(after, error, plan, now),
             // An open-loop host that cannot do the remedy.
-            Event::RemedyFailed { seq, reason } if seq == self.seq => self.remedy_failed(reason, plan, now),
+            Event::RemedyFailed { seq, reason } if seq == self.seq && self.redoer == Redoer::Host => {
+                self.remedy_failed(reason, plan, now)
+            }
+            Event::Superseded if self.redoer == Redoer::Host => self.finish(Self::assumed(), now),
             Event::DelayElapsed { epoch } if epoch == self.epoch => match self.redoer {
                 Redoer::Host => self.finish(Self::assumed(), now),
                 Redoer::Nobody | Redoer::Caller | Redoer::Client => {
@@ -127,7 +126,9 @@ impl Episode {
             | Event::LaneOpen { .. }
             | Event::LaneClosed { .. }
             | Event::Carried { .. }
+            | Event::Superseded
             | Event::DeadlinePassed
+            | Event::GivenUp { .. }
             | Event::Cancelled => vec![],
         }
     }
@@ -139,6 +140,12 @@ impl Episode {
         plan: &Plan,
         now: Timestamp,
     ) -> Vec<Command> {
+        if let Phase::Redoing { directive: Some(directive), .. } = &self.phase
+            && let Some(remedy) = &directive.remedy
+        {
+            // The host took it: it stays on all further redos of the episode.
+            self.asks.ride(remedy);
+        }
         self.advance(after);
         match error {
             None => self.finish(Verdict::Unhandled(Unhandled::NotDetected), now),
@@ -169,6 +176,20 @@ impl Episode {
             tool: None,
             timestamp: now,
             raw: None,
+        }
+    }
+}
+
+impl Asks {
+    /// Puts a remedy that nobody carried out on the turn.
+    fn ride(&mut self, remedy: &Remedy) {
+        match remedy {
+            Remedy::SwitchModel { model } => self.model = Some(Arc::clone(model)),
+            // Of a turn that is already cut, the share of what was left.
+            Remedy::Truncate { ratio, .. } => self.truncate_to = Some(self.truncate_to.unwrap_or(1.0) * ratio),
+            Remedy::Degrade => self.degraded = true,
+            Remedy::Skip => self.skip = true,
+            Remedy::Compact { .. } | Remedy::Summarize { .. } | Remedy::Rollback { .. } => {}
         }
     }
 }

@@ -7,97 +7,145 @@ use super::episode::{After, Episode, Next, Phase, Place};
 use super::note::NoteKind;
 use super::plan::{Plan, Redoer};
 use crate::failure::{RecoveryError, Timestamp};
-use crate::policy::{Cause, Verdict};
+use crate::policy::{Answer, Cause, Choice, Proof, Verdict};
+
+/// What is known of a redo that was under way at a restart.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Looked {
+    /// Nothing: it counts as failed with the last failure.
+    Unknown,
+    /// It is still under way: its result will be reported.
+    Pending,
+    /// The client looked: it worked.
+    Worked,
+    /// The client looked: it failed.
+    Failed(Arc<RecoveryError>),
+}
 
 impl Episode {
     /// Goes on after a restart. The budget is kept; a chain that reads differently now starts at
     /// step 1; an attempt that may have had its effect is never made again.
     ///
-    /// `redoer` is who can redo the turn now; `looked` is what a client said of the session's last
-    /// turn, if it could look: `Ok` if it worked, else its failure.
-    pub fn resume(
-        &mut self,
-        redoer: Redoer,
-        looked: Option<Result<(), Arc<RecoveryError>>>,
-        plan: &Plan,
-        now: Timestamp,
-    ) -> Vec<Command> {
+    /// `redoer` is who can redo the turn now; `looked` is what is known of a redo that was under way. An
+    /// open-loop host is told its
+    /// directive again, under the same `seq`.
+    pub fn resume(&mut self, redoer: Redoer, looked: Looked, plan: &Plan, now: Timestamp) -> Vec<Command> {
+        if let Some(verdict) = self.verdict().cloned() {
+            self.phase = Phase::Finished { verdict: verdict.clone() };
+            return vec![Command::Finish(verdict)];
+        }
         self.redoer = redoer;
-        self.epoch += 1;
+        self.new_epoch();
         self.note(now, NoteKind::Remark { text: "resumed after a restart".into() });
-        if self.deadline.is_some_and(|deadline| now >= deadline) && self.verdict().is_none() {
+        let may_have_been_redone =
+            matches!(self.phase, Phase::Saving { .. } | Phase::Carrying { .. } | Phase::Redoing { .. });
+        if may_have_been_redone && looked == Looked::Worked {
+            return self.finish(Verdict::Recovered(Proof::Verified), now);
+        }
+        if self.deadline.is_some_and(|deadline| now >= deadline) {
             return self.exhausted(Cause::Deadline, now);
         }
-        if self.forget_changed_places(plan) && self.verdict().is_none() {
-            let error = Arc::clone(&self.error);
-            return self.enter_chain_of(error, plan, now);
+        self.forget_changed_places(plan);
+        if may_have_been_redone {
+            return self.resume_redoing(looked, plan, now);
         }
+        if !self.stands_in_its_chain(plan) {
+            return self.enter_chain_of(Arc::clone(&self.error), plan, now);
+        }
+        self.resume_before_redo(plan, now)
+    }
+
+    fn resume_before_redo(&mut self, plan: &Plan, now: Timestamp) -> Vec<Command> {
         match self.phase.clone() {
-            Phase::Acting { .. } => self.resume_acting(plan, now),
+            Phase::Acting { step, attempt, closing, asked, .. } => {
+                self.phase = Phase::Acting { step, attempt, released: true, closing, asked };
+                self.resume_acting(plan, now)
+            }
+            Phase::Waiting { until, next } if self.redoer == Redoer::Host => self.after_wait(next, until, plan, now),
             Phase::Waiting { until, next } => {
                 // A clock that was set back must not make the wait longer than any wait may be.
                 let until = until.min(now + plan.limits().max_wait);
                 self.phase = Phase::Waiting { until, next };
                 vec![Command::Wait { until, epoch: self.epoch }]
             }
+            Phase::Asking { next, .. } | Phase::Parked { next, .. } if self.redoer == Redoer::Nobody => {
+                self.without_redo(next, plan, now)
+            }
             Phase::Asking { parked_since, not_before, next } => {
-                self.phase = Phase::Parked { since: parked_since.unwrap_or(now), until: now, not_before, next };
-                vec![Command::Wait { until: now, epoch: self.epoch }]
+                self.ask(next, parked_since.map(|since| since.min(now)), not_before, now)
+            }
+            Phase::Parked { since, not_before, next, .. } if self.redoer == Redoer::Host => {
+                self.ask(next, Some(since.min(now)), not_before, now)
             }
             Phase::Parked { since, until, not_before, next } => {
                 let until = until.min(now + plan.limits().max_park);
                 self.phase = Phase::Parked { since: since.min(now), until, not_before, next };
                 vec![Command::Wait { until, epoch: self.epoch }]
             }
-            Phase::Saving { next: Next { after, .. }, not_before }
-            | Phase::Carrying { next: Next { after, .. }, not_before }
-            | Phase::Redoing { after, not_before } => self.resume_redoing(after, not_before, looked, plan, now),
-            Phase::Closing { verdict } | Phase::Finished { verdict } => {
-                self.phase = Phase::Finished { verdict: verdict.clone() };
-                vec![Command::Finish(verdict)]
-            }
+            Phase::Saving { .. }
+            | Phase::Carrying { .. }
+            | Phase::Redoing { .. }
+            | Phase::Closing { .. }
+            | Phase::Finished { .. } => vec![],
         }
     }
 
     fn resume_acting(&mut self, plan: &Plan, now: Timestamp) -> Vec<Command> {
         let Some(step) = self.current_step(plan) else { return self.exhausted(Cause::Chain, now) };
-        let Phase::Acting { step: index, attempt, closing, asked, .. } = self.phase else { return vec![] };
-        self.phase = Phase::Acting { step: index, attempt, released: true, closing, asked };
         if plan.only_computes(&step.strategy) {
             return vec![self.execution(&step)];
         }
         // Nobody knows whether it acted: it counts as a success, and the redo tells the truth.
-        let unknown = crate::policy::Answer::success("unknown after a restart");
-        self.answered(unknown, plan, now)
+        self.answered(Answer::success("unknown after a restart"), plan, now)
     }
 
-    fn resume_redoing(
-        &mut self,
-        after: After,
-        not_before: Timestamp,
-        looked: Option<Result<(), Arc<RecoveryError>>>,
-        plan: &Plan,
-        now: Timestamp,
-    ) -> Vec<Command> {
-        match looked {
-            Some(Ok(())) => self.finish(Verdict::Recovered(crate::policy::Proof::Verified), now),
-            Some(Err(error)) => self.failed_again(after, Some(error), plan, now),
-            // The host knows how its redo ended, and says so.
-            None if self.redoer == Redoer::Host => {
-                self.phase = Phase::Redoing { after, not_before };
-                self.watch_redo(now.max(not_before), plan).into_iter().collect()
+    fn resume_redoing(&mut self, looked: Looked, plan: &Plan, now: Timestamp) -> Vec<Command> {
+        let (after, not_before) = match &self.phase {
+            Phase::Saving { next: Next { after, .. }, not_before }
+            | Phase::Carrying { next: Next { after, .. }, not_before }
+            | Phase::Redoing { after, not_before, .. } => (*after, *not_before),
+            Phase::Acting { .. }
+            | Phase::Waiting { .. }
+            | Phase::Asking { .. }
+            | Phase::Parked { .. }
+            | Phase::Closing { .. }
+            | Phase::Finished { .. } => return vec![],
+        };
+        if looked == Looked::Pending
+            && let Phase::Redoing { .. } = &self.phase
+        {
+            return self.watch_redo(now.max(not_before), plan).into_iter().collect();
+        }
+        if let Looked::Failed(error) = looked {
+            return self.failed_again(after, Some(error), plan, now);
+        }
+        match (self.redoer, self.phase.clone()) {
+            // The host knows whether it has redone the turn: it is told the same again, and says so.
+            (Redoer::Host, Phase::Saving { next, not_before }) => self.redo(next, not_before, plan, now),
+            (Redoer::Host, Phase::Redoing { directive: Some(directive), .. }) => {
+                let watch = self.watch_redo(now.max(not_before), plan);
+                [Command::Redo(directive)].into_iter().chain(watch).collect()
             }
-            None => {
-                let error = Arc::clone(&self.error);
-                self.failed_again(after, Some(error), plan, now)
-            }
+            _ => self.unknown_redo(after, plan, now),
         }
     }
 
-    /// Drops the places of chains that read differently now; tells whether the current one did.
-    fn forget_changed_places(&mut self, plan: &Plan) -> bool {
+    /// A redo of which nothing is known counts as failed, with the last error.
+    fn unknown_redo(&mut self, after: After, plan: &Plan, now: Timestamp) -> Vec<Command> {
+        let error = Arc::clone(&self.error);
+        self.failed_again(after, Some(error), plan, now)
+    }
+
+    /// Drops the places of chains that read differently now.
+    fn forget_changed_places(&mut self, plan: &Plan) {
         let same = |key: &_, place: &Place| plan.config.chain(key).is_some_and(|chain| chain.hash() == place.chain);
         self.places.retain(|key, place| same(key, place));
-        !self.places.contains_key(&self.chain)
+    }
+
+    /// Whether the failure would still choose the chain that it is in, and that has its place.
+    fn stands_in_its_chain(&self, plan: &Plan) -> bool {
+        let chosen = plan.config.choose(&self.error);
+        matches!(chosen, Choice::Chain { chain, .. } if chain.key == self.chain)
+            && self.places.contains_key(&self.chain)
     }
 }

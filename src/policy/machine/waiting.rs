@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::command::{Command, Record};
-use super::episode::{Episode, Next, Phase};
+use super::episode::{After, Episode, Next, Phase};
 use super::event::Event;
 use super::note::NoteKind;
 use super::plan::{Plan, Redoer};
@@ -12,10 +12,18 @@ use crate::failure::Timestamp;
 use crate::policy::Remedy;
 
 impl Episode {
+    /// The shortest time parked: a lane that names a time already past is not asked in a spin.
+    const SHORTEST_PARK: Duration = Duration::from_millis(100);
+
     /// Heads for the redo: first the wait that the answer or the server asks for (R4).
     pub(super) fn to_redo(&mut self, next: Next, asked: Duration, plan: &Plan, now: Timestamp) -> Vec<Command> {
         let stated = if leaves_lane(&next) { Duration::ZERO } else { self.stated_wait(now) };
-        let (delay, because) = if stated > asked { (stated, "the server stated it") } else { (asked, "the strategy") };
+        let max_wait = plan.limits().max_wait;
+        let (delay, because) = match asked {
+            _ if stated > asked.min(max_wait) => (stated, "the server stated it"),
+            _ if asked > max_wait => (max_wait, "the strategy, cut to max_wait_ms"),
+            _ => (asked, "the strategy"),
+        };
         if let Some(bound) = self.forbids(delay, plan, now) {
             self.note(now, NoteKind::WaitRefused { delay, because: bound.into() });
             return self.next_step(plan, now);
@@ -27,7 +35,7 @@ impl Episode {
         if delay.is_zero() || self.redoer == Redoer::Host {
             return self.after_wait(next, until, plan, now);
         }
-        self.epoch += 1;
+        self.new_epoch();
         self.phase = Phase::Waiting { until, next };
         // Written in passing, so that the wait goes on where it was after a crash.
         vec![Command::Persist { seq: self.seq, record: Record::Attempt }, Command::Wait { until, epoch: self.epoch }]
@@ -65,28 +73,47 @@ impl Episode {
             | Event::RemedyFailed { .. }
             | Event::TurnWorked { .. }
             | Event::Reported { .. }
+            | Event::Superseded
             | Event::DeadlinePassed
+            | Event::GivenUp { .. }
             | Event::Cancelled => vec![],
         }
     }
 
-    fn after_wait(&mut self, next: Next, not_before: Timestamp, plan: &Plan, now: Timestamp) -> Vec<Command> {
+    pub(super) fn after_wait(
+        &mut self,
+        next: Next,
+        not_before: Timestamp,
+        plan: &Plan,
+        now: Timestamp,
+    ) -> Vec<Command> {
         if self.redoer == Redoer::Nobody {
-            return match next.remedy {
-                Some(_) => self.save(next, now),
-                None => self.again(next, plan, now),
-            };
+            return self.without_redo(next, plan, now);
         }
         self.ask(next, None, not_before, now)
     }
 
-    /// Where nobody can redo, the strategy runs again instead (R5).
-    pub(super) fn again(&mut self, next: Next, plan: &Plan, now: Timestamp) -> Vec<Command> {
-        self.advance(next.after);
-        self.act(plan, now)
+    /// Where nobody can redo: the remedy alone, its record first.
+    pub(super) fn without_redo(&mut self, next: Next, plan: &Plan, now: Timestamp) -> Vec<Command> {
+        if next.remedy.is_some() {
+            return self.save_until(next, now, now);
+        }
+        self.instead_of_redo(next.after, plan, now)
     }
 
-    fn ask(
+    /// What takes a redo's place where nobody can redo: success is recovery (R6), and after `retry` the
+    /// strategy runs again (R5).
+    pub(super) fn instead_of_redo(&mut self, after: After, plan: &Plan, now: Timestamp) -> Vec<Command> {
+        match after {
+            After::Success => self.finish(Self::assumed(), now),
+            After::Retry => {
+                self.advance(after);
+                self.act(plan, now)
+            }
+        }
+    }
+
+    pub(super) fn ask(
         &mut self,
         next: Next,
         parked_since: Option<Timestamp>,
@@ -96,7 +123,7 @@ impl Episode {
         match self.error.lane.clone().filter(|_| !leaves_lane(&next)) {
             None => self.save_until(next, not_before, now),
             Some(lane) => {
-                self.epoch += 1;
+                self.new_epoch();
                 self.phase = Phase::Asking { parked_since, not_before, next };
                 vec![Command::AskLane { lane, epoch: self.epoch }]
             }
@@ -109,15 +136,16 @@ impl Episode {
             Phase::Parked { since, not_before, next, .. } => (Some(*since), *not_before, next.clone()),
             _ => return vec![],
         };
+        let parked = matches!(self.phase, Phase::Parked { .. });
         match event {
             Event::LaneOpen { epoch } if epoch == self.epoch => {
-                self.thawed |= parked_since.is_some();
+                self.thawed = parked_since.is_some();
                 self.save_until(next, not_before, now)
             }
-            Event::LaneClosed { epoch, until } if epoch == self.epoch => {
+            Event::LaneClosed { epoch, until } if epoch == self.epoch && !parked => {
                 self.park(next, parked_since.unwrap_or(now), not_before, until, plan, now)
             }
-            Event::DelayElapsed { epoch } if epoch == self.epoch && matches!(self.phase, Phase::Parked { .. }) => {
+            Event::DelayElapsed { epoch } if epoch == self.epoch && parked => {
                 self.ask(next, parked_since, not_before, now)
             }
             Event::LaneOpen { .. }
@@ -130,7 +158,9 @@ impl Episode {
             | Event::RemedyFailed { .. }
             | Event::TurnWorked { .. }
             | Event::Reported { .. }
+            | Event::Superseded
             | Event::DeadlinePassed
+            | Event::GivenUp { .. }
             | Event::Cancelled => vec![],
         }
     }
@@ -145,8 +175,16 @@ impl Episode {
         now: Timestamp,
     ) -> Vec<Command> {
         let last = since + plan.limits().max_park;
+        let until = until.max(now + Self::SHORTEST_PARK);
         if now >= last || (self.redoer == Redoer::Host && until > last) {
             self.note(now, NoteKind::Remark { text: "the lane stayed closed for longer than max_park".into() });
+            return self.next_step(plan, now);
+        }
+        let until = until.min(last);
+        if self.deadline.is_some_and(|deadline| until > deadline) {
+            self.refused_by_deadline = true;
+            let because = "the lane stays closed until after the deadline".into();
+            self.note(now, NoteKind::WaitRefused { delay: until.since(now), because });
             return self.next_step(plan, now);
         }
         if let Some(lane) = self.error.lane.clone() {
@@ -154,21 +192,17 @@ impl Episode {
         }
         if self.redoer == Redoer::Host {
             // Waiting is the host's, and `admit` asks the lane again.
+            self.thawed = true;
             return self.save_until(next, not_before.max(until), now);
         }
-        let until = until.min(last);
-        self.epoch += 1;
+        // Under the question's epoch: the lane may still answer it, by opening early.
         self.phase = Phase::Parked { since, until, not_before, next };
         vec![Command::Persist { seq: self.seq, record: Record::Attempt }, Command::Wait { until, epoch: self.epoch }]
     }
 
-    pub(super) fn save(&mut self, next: Next, now: Timestamp) -> Vec<Command> {
-        self.save_until(next, now, now)
-    }
-
     /// Writes the redo's record; nothing of it happens before (R10).
     fn save_until(&mut self, next: Next, not_before: Timestamp, now: Timestamp) -> Vec<Command> {
-        self.epoch += 1;
+        self.new_epoch();
         self.phase = Phase::Saving { not_before: not_before.max(now), next };
         vec![Command::Persist { seq: self.seq, record: Record::Redo }]
     }

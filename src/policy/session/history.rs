@@ -42,11 +42,10 @@ impl History {
     /// Notes a new failure before an episode opens: the return of one that had "recovered" is a
     /// strike (R16).
     pub fn failed(&mut self, fingerprint: u64, limits: &Limits, now: Timestamp) {
-        if let Some(fragile) = self.fragile.take()
-            && fragile.fingerprint == fingerprint
-            && now <= fragile.until
-        {
-            self.strike(fingerprint, limits, now);
+        match self.fragile.take() {
+            Some(fragile) if now > fragile.until => self.held(fragile),
+            Some(fragile) if fragile.fingerprint == fingerprint => self.strike(fingerprint, limits, now),
+            Some(_) | None => {}
         }
         self.forget_old(limits, now);
     }
@@ -80,14 +79,21 @@ impl History {
             Verdict::Aborted { .. } | Verdict::Exhausted { .. } => self.strike(fingerprint, limits, now),
             Verdict::Escalated { .. } | Verdict::Cancelled | Verdict::Unhandled(_) => {}
         }
-        if thawed {
+        if thawed && verdict.is_recovered() {
             self.recoveries.pop_back();
         }
     }
 
     /// A turn was seen to work outside episodes: the last recovery held.
     pub fn turn_worked(&mut self) {
-        self.fragile = None;
+        if let Some(fragile) = self.fragile.take() {
+            self.held(fragile);
+        }
+    }
+
+    /// A recovery that held ends the row of its failure's strikes.
+    fn held(&mut self, fragile: Fragile) {
+        self.strikes.take_if(|strikes| strikes.fingerprint == fragile.fingerprint);
     }
 
     /// The current streak.
@@ -125,6 +131,8 @@ impl History {
         if let Some(strikes) = &mut self.strikes {
             while strikes.at.front().is_some_and(old) {
                 strikes.at.pop_front();
+                // Should it be full once more, that is another streak.
+                strikes.called = false;
             }
             if strikes.at.is_empty() {
                 self.strikes = None;

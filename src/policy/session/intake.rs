@@ -1,5 +1,6 @@
 use super::SessionMemory;
 use crate::policy::machine::Redoer;
+use crate::policy::{Proof, Verdict};
 
 /// How a report says what it belongs to (R8).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -31,8 +32,7 @@ impl SessionMemory {
     /// Tells what a report is. The order of the questions is R8's: `seq`, turn number, neither.
     pub fn intake(&self, key: ReportKey) -> Intake {
         let Some(episode) = self.open_episode() else {
-            let is_stale = key.seq.is_some() && self.kept().is_some();
-            return if is_stale { Intake::Stale } else { Intake::Opens };
+            return self.intake_when_idle(key);
         };
         if let Some(seq) = key.seq {
             let is_current = seq == episode.seq() && episode.is_redoing();
@@ -48,5 +48,14 @@ impl SessionMemory {
             };
         }
         if host_redoes { Intake::Result } else { Intake::Joins }
+    }
+
+    fn intake_when_idle(&self, key: ReportKey) -> Intake {
+        match (key.seq, self.last_verdict()) {
+            // Its silence was taken for success, and it was none.
+            (Some(seq), Some(Verdict::Recovered(Proof::Assumed))) if seq == self.fence().seq => Intake::Opens,
+            (Some(seq), Some(_)) if seq <= self.fence().seq => Intake::Stale,
+            _ => Intake::Opens,
+        }
     }
 }

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::History;
 use crate::failure::{RecoveryError, SessionId, Timestamp};
-use crate::policy::machine::{Command, Episode, Event, Moment, Opening, Plan, Record, Redoer};
+use crate::policy::machine::{Command, Episode, Event, Fence, Looked, Moment, Opening, Plan, Record, Redoer};
 use crate::policy::{Injection, RecoveryAttempt, Verdict};
 
 /// Everything that is remembered of one session: what its log record holds.
@@ -12,11 +12,16 @@ use crate::policy::{Injection, RecoveryAttempt, Verdict};
 #[serde(default)]
 pub struct SessionMemory {
     episodes: u64,
+    /// What the episodes so far have used up.
+    fence: Fence,
     history: History,
     #[serde(skip_serializing_if = "Option::is_none")]
     episode: Option<Box<Episode>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     kept: Option<Box<KeptVerdict>>,
+    /// The last verdict where it is not kept: a recovery, or that the session was reset.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ended: Option<Verdict>,
 }
 
 /// A verdict that stays until the host resets the session or its retention ends (R11).
@@ -54,7 +59,8 @@ impl SessionMemory {
         Self { episodes: kept.episode, kept: Some(Box::new(kept)), ..Self::default() }
     }
 
-    /// Opens an episode, the session's limits permitting.
+    /// Opens an episode, the session's limits permitting. To be called only when [`intake`](Self::intake)
+    /// says [`Opens`](super::Intake::Opens): it would take the place of an open episode.
     ///
     /// # Errors
     ///
@@ -77,7 +83,7 @@ impl SessionMemory {
             let reason = format!("the same failure ended {times} episodes in a row ({})", error.kind);
             return Err(Refusal { verdict: Verdict::Escalated { reason: reason.into() }, calls_host });
         }
-        let opening = Opening { episode: self.episodes + 1, error, redoer, turn, deadline };
+        let opening = Opening { episode: self.episodes + 1, error, redoer, turn, deadline, after: self.fence };
         let (episode, commands) = Episode::start(session.clone(), opening, plan, at)
             .map_err(|verdict| Refusal { calls_host: matches!(verdict, Verdict::Escalated { .. }), verdict })?;
         if !self.history.may_open(limits, at.now) {
@@ -86,9 +92,19 @@ impl SessionMemory {
         }
         self.episodes += 1;
         self.kept = None;
+        self.ended = None;
         self.episode = Some(Box::new(episode));
         self.settle(&commands, plan, at.now);
         Ok(commands)
+    }
+
+    /// Hands an event to the running episode if it is the one that the event was meant for; else
+    /// nothing happens. For late deadlines, cancellations and answers.
+    pub fn on_episode(&mut self, episode: u64, event: Event, plan: &Plan, now: Timestamp) -> Vec<Command> {
+        if self.episode().is_none_or(|running| running.id() != episode) {
+            return vec![];
+        }
+        self.on(event, plan, now)
     }
 
     /// Hands an event to the running episode; without one, nothing happens.
@@ -100,13 +116,7 @@ impl SessionMemory {
     }
 
     /// Goes on after a restart; see [`Episode::resume`].
-    pub fn resume(
-        &mut self,
-        redoer: Redoer,
-        looked: Option<Result<(), Arc<RecoveryError>>>,
-        plan: &Plan,
-        now: Timestamp,
-    ) -> Vec<Command> {
+    pub fn resume(&mut self, redoer: Redoer, looked: Looked, plan: &Plan, now: Timestamp) -> Vec<Command> {
         let Some(episode) = &mut self.episode else { return vec![] };
         let commands = episode.resume(redoer, looked, plan, now);
         self.settle(&commands, plan, now);
@@ -120,18 +130,20 @@ impl SessionMemory {
         let Some(verdict) = episode.verdict().cloned() else { return };
         let fingerprint = episode.first_error().fingerprint;
         self.history.ended(&verdict, fingerprint, episode.thawed(), plan.limits(), now);
-        let forgotten = verdict.is_recovered() || matches!(verdict, Verdict::Unhandled(_));
-        self.kept = (!forgotten).then(|| {
-            Box::new(KeptVerdict {
-                episode: episode.id(),
-                verdict,
-                error: Arc::clone(episode.error()),
-                at: now,
-                executions: episode.executions(),
-                attempts: episode.attempts().to_vec(),
-                injections: episode.injections().to_vec(),
-            })
-        });
+        self.fence = episode.fence();
+        if verdict.is_recovered() {
+            self.ended = Some(verdict);
+            return;
+        }
+        self.kept = Some(Box::new(KeptVerdict {
+            episode: episode.id(),
+            verdict,
+            error: Arc::clone(episode.error()),
+            at: now,
+            executions: episode.executions(),
+            attempts: episode.attempts().to_vec(),
+            injections: episode.injections().to_vec(),
+        }));
     }
 
     /// Lets go of a finished episode and returns it.
@@ -164,6 +176,17 @@ impl SessionMemory {
         self.kept.as_deref()
     }
 
+    /// How the last episode ended, kept or not: the answer to what is [stale](super::Intake::Stale) when
+    /// no episode runs. A reset session's is [`Verdict::Cancelled`].
+    pub fn last_verdict(&self) -> Option<&Verdict> {
+        self.kept.as_ref().map(|kept| &kept.verdict).or(self.ended.as_ref())
+    }
+
+    /// The highest numbers that the session's episodes have given out.
+    pub fn fence(&self) -> Fence {
+        self.episode.as_ref().map_or(self.fence, |episode| episode.fence())
+    }
+
     /// How many episodes the session has had.
     pub fn episodes(&self) -> u64 {
         self.episodes
@@ -174,15 +197,21 @@ impl SessionMemory {
         &self.history
     }
 
-    /// Forgets everything but the number of episodes, so that late answers stay fenced (R11).
+    /// Forgets everything but the numbers given out, so that late answers stay fenced (R11).
+    ///
+    /// An open episode is gone with the rest, and answers nobody: whoever waits for its verdict is owed
+    /// a [`Verdict::Cancelled`].
     pub fn reset(&mut self) {
-        *self = Self { episodes: self.episodes, ..Self::default() };
+        let ended = (self.episodes > 0).then_some(Verdict::Cancelled);
+        *self = Self { episodes: self.episodes, fence: self.fence(), ended, ..Self::default() };
     }
 
     /// What is to be written: a finished episode is none any more.
     pub fn snapshot(&self) -> Self {
         Self {
             episodes: self.episodes,
+            fence: self.fence(),
+            ended: self.ended.clone(),
             history: self.history.clone(),
             episode: self.episode.clone().filter(|episode| episode.verdict().is_none()),
             kept: self.kept.clone(),

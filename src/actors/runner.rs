@@ -1,0 +1,206 @@
+//! Where own strategies and client calls run: never inside an actor (R9).
+
+use std::future::Future;
+use std::panic::AssertUnwindSafe;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use tokio::runtime::{Builder, Handle, Runtime};
+use tokio::sync::{Semaphore, oneshot};
+
+/// Where own strategies and client calls run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Runner {
+    /// On a runtime of their own: a strategy that never yields delays no other session.
+    #[default]
+    Dedicated,
+    /// On the engine's runtime, for paused-time tests and the simulator: a paused clock jumps while
+    /// another runtime works.
+    Inline,
+}
+
+/// How a run ended.
+#[derive(Debug)]
+pub(crate) enum Ran<T> {
+    Done(T),
+    /// It was dropped at an `await`, or goes on in a stuck thread whose answer nobody hears.
+    TimedOut,
+    Panicked,
+    /// No room for it, for as long as it would have been allowed to take.
+    Busy,
+}
+
+type Job = Pin<Box<dyn Future<Output = ()> + Send>>;
+
+pub(crate) struct RunnerPool {
+    own: Option<Runtime>,
+    at_once: Arc<Semaphore>,
+    stuck: Arc<AtomicUsize>,
+    max_stuck: usize,
+}
+
+impl RunnerPool {
+    /// # Errors
+    ///
+    /// The operating system's, if the dedicated runtime cannot start its threads.
+    pub fn new(runner: Runner, at_once: usize, max_stuck: usize) -> std::io::Result<Self> {
+        let own = match runner {
+            Runner::Inline => None,
+            Runner::Dedicated => Some(
+                Builder::new_multi_thread()
+                    .worker_threads(2)
+                    .max_blocking_threads(at_once + max_stuck)
+                    .thread_name("backstop-runner")
+                    .enable_all()
+                    .build()?,
+            ),
+        };
+        let at_once = Arc::new(Semaphore::new(at_once.clamp(1, Semaphore::MAX_PERMITS)));
+        Ok(Self { own, at_once, stuck: Arc::default(), max_stuck })
+    }
+
+    /// Threads that strategies hold although their time is over.
+    pub fn stuck_threads(&self) -> usize {
+        self.stuck.load(Ordering::Acquire)
+    }
+
+    /// Runs `make()` within `limit`; its making, its polling and its dropping may panic or hang.
+    pub fn run<T, M, F>(&self, limit: Duration, make: M) -> impl Future<Output = Ran<T>> + Send + 'static
+    where
+        T: Send + 'static,
+        M: FnOnce() -> F + Send + 'static,
+        F: Future<Output = T> + Send + 'static,
+    {
+        let (at_once, stuck, max_stuck) = (Arc::clone(&self.at_once), Arc::clone(&self.stuck), self.max_stuck);
+        let own = self.own.as_ref().map(|runtime| runtime.handle().clone());
+        async move {
+            let Ok(Ok(permit)) = tokio::time::timeout(limit, at_once.acquire_owned()).await else { return Ran::Busy };
+            if stuck.load(Ordering::Acquire) >= max_stuck {
+                return Ran::Busy;
+            }
+            let (answer, answered) = oneshot::channel();
+            let (give_up, given_up) = oneshot::channel::<()>();
+            let job: Job = Box::pin(async move {
+                tokio::select! {
+                    biased;
+                    out = guarded(make) => { let _ = answer.send(out); }
+                    _ = given_up => {}
+                }
+            });
+            let running = start(own, job);
+            let ran = match tokio::time::timeout(limit, answered).await {
+                Ok(Ok(Some(out))) => Ran::Done(out),
+                Ok(Ok(None) | Err(_)) => Ran::Panicked,
+                Err(_) => Ran::TimedOut,
+            };
+            drop(give_up);
+            if matches!(ran, Ran::TimedOut) {
+                // The thread counts as stuck until the job lets go of it.
+                stuck.fetch_add(1, Ordering::AcqRel);
+                tokio::spawn(async move {
+                    let _ = running.await;
+                    stuck.fetch_sub(1, Ordering::AcqRel);
+                    drop(permit);
+                });
+            }
+            ran
+        }
+    }
+
+    /// Starts a client's long call: bounded by its own time limit, not by the number of strategies.
+    pub fn spawn<F>(&self, job: F) -> tokio::task::JoinHandle<()>
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        match &self.own {
+            Some(runtime) => runtime.spawn(job),
+            None => tokio::spawn(job),
+        }
+    }
+}
+
+impl Drop for RunnerPool {
+    fn drop(&mut self) {
+        // A runtime that is dropped in async code panics; its stuck threads must not be waited for.
+        if let Some(runtime) = self.own.take() {
+            runtime.shutdown_background();
+        }
+    }
+}
+
+fn start(own: Option<Handle>, job: Job) -> tokio::task::JoinHandle<()> {
+    match own {
+        // A thread of its own, so that a job that never yields stops nothing but itself.
+        Some(runtime) => {
+            let driver = runtime.clone();
+            runtime.spawn_blocking(move || driver.block_on(job))
+        }
+        None => tokio::spawn(job),
+    }
+}
+
+/// Polls a future, catching the panics of its making and its polling.
+pub(crate) async fn guarded<T, M, F>(make: M) -> Option<T>
+where
+    M: FnOnce() -> F,
+    F: Future<Output = T>,
+{
+    let mut future = Box::pin(std::panic::catch_unwind(AssertUnwindSafe(make)).ok()?);
+    std::future::poll_fn(move |context| {
+        match std::panic::catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(context))) {
+            Ok(poll) => poll.map(Some),
+            Err(_) => std::task::Poll::Ready(None),
+        }
+    })
+    .await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn inline() -> RunnerPool {
+        RunnerPool::new(Runner::Inline, 2, 1).expect("no thread is started")
+    }
+
+    const LIMIT: Duration = Duration::from_secs(5);
+
+    #[tokio::test(start_paused = true)]
+    async fn a_run_that_takes_too_long_is_dropped_at_its_limit() {
+        let pool = inline();
+        let started = tokio::time::Instant::now();
+        assert!(matches!(pool.run(LIMIT, std::future::pending::<()>).await, Ran::TimedOut));
+        assert_eq!(started.elapsed(), LIMIT);
+        tokio::task::yield_now().await;
+        tokio::time::sleep(Duration::from_millis(1)).await;
+        assert_eq!(pool.stuck_threads(), 0);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_panic_is_an_answer() {
+        let pool = inline();
+        assert!(matches!(pool.run(LIMIT, || async { panic!("no") }).await, Ran::<()>::Panicked));
+        let making = || -> std::future::Ready<()> { panic!("no") };
+        assert!(matches!(pool.run(LIMIT, making).await, Ran::Panicked));
+        assert!(matches!(pool.run(LIMIT, || async { 7 }).await, Ran::Done(7)));
+    }
+
+    #[tokio::test]
+    async fn stuck_threads_are_counted_and_bounded() {
+        let pool = RunnerPool::new(Runner::Dedicated, 4, 1).expect("threads start");
+        let (let_go, held) = std::sync::mpsc::channel::<()>();
+        let blocks = move || async move {
+            let _ = held.recv();
+        };
+        assert!(matches!(pool.run(Duration::from_millis(20), blocks).await, Ran::TimedOut));
+        assert_eq!(pool.stuck_threads(), 1);
+        assert!(matches!(pool.run(LIMIT, || async {}).await, Ran::Busy));
+        drop(let_go);
+        while pool.stuck_threads() > 0 {
+            tokio::task::yield_now().await;
+        }
+        assert!(matches!(pool.run(LIMIT, || async {}).await, Ran::Done(())));
+    }
+}

@@ -1,0 +1,341 @@
+use std::hash::{BuildHasher, Hasher};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, PoisonError, RwLock};
+use std::time::Duration;
+
+use dashmap::DashMap;
+use dashmap::mapref::entry::Entry;
+use ractor::{ActorCell, ActorRef, ActorRuntime};
+
+use super::clock::Clock;
+use super::desk::Desk;
+use super::events::EventBus;
+use super::lane::Lanes;
+use super::messages::{DetectorMsg, MetricsMsg, PersistenceMsg, SaveAck, SessionMsg};
+use super::runner::RunnerPool;
+use super::session::{SessionActor, SessionArgs};
+use super::writer::{self, Writer};
+use super::{EngineError, Outcome};
+use crate::failure::{PatternRegistry, SessionId, Timestamp};
+use crate::policy::machine::{Event, Moment, Plan};
+use crate::policy::session::SessionMemory;
+use crate::policy::{Durability, RecoveryConfig, seed};
+use crate::state::StateRecord;
+use crate::strategy::{SessionClient, StrategyRegistry};
+
+/// Called with every escalation (R18).
+pub(crate) type OnEscalate = Arc<dyn Fn(Arc<Outcome>) + Send + Sync>;
+/// Makes a session's client when an episode goes on without its host.
+pub(crate) type ClientFactory = Arc<dyn Fn(&SessionId) -> Option<Arc<dyn SessionClient>> + Send + Sync>;
+
+/// What all actors of one engine share. Published values are replaced as a whole, so that a reader
+/// holds a lock for a clone only.
+pub(crate) struct Shared {
+    pub clock: Arc<dyn Clock>,
+    pub strategies: StrategyRegistry,
+    pub runner: RunnerPool,
+    pub events: EventBus,
+    pub lanes: Lanes,
+    pub on_escalate: Option<OnEscalate>,
+    pub client_factory: Option<ClientFactory>,
+    pub writer: Arc<Writer>,
+    config: RwLock<Arc<RecoveryConfig>>,
+    /// The detector's snapshot, published at every change.
+    patterns: RwLock<Arc<PatternRegistry>>,
+    /// The newest memory of every session that has any: what counts, on disk or not yet.
+    pub stored: DashMap<SessionId, Stored>,
+    directory: DashMap<SessionId, SessionEntry>,
+    /// When the closed loops that have a deadline must be over: it bounds their children's.
+    deadlines: DashMap<SessionId, Timestamp>,
+    slots: Slots,
+    seed: u64,
+    draws: AtomicU64,
+    closing: AtomicBool,
+}
+
+/// A session's newest memory.
+#[derive(Debug, Clone)]
+pub(crate) struct Stored {
+    pub revision: u64,
+    pub memory: Arc<[u8]>,
+    pub has_episode: bool,
+}
+
+impl Stored {
+    /// What is to be remembered now.
+    pub fn of(memory: &SessionMemory, revision: u64) -> Self {
+        let snapshot = memory.snapshot();
+        // Maps have text keys and numbers are finite, so this cannot fail; if it did, reading would say so.
+        let text = serde_json::to_vec(&snapshot).unwrap_or_default();
+        Self { revision, memory: text.into(), has_episode: snapshot.open_episode().is_some() }
+    }
+}
+
+/// A session whose actor lives.
+#[derive(Clone)]
+pub(crate) struct SessionEntry {
+    pub actor: ActorRef<SessionMsg>,
+    pub desk: Arc<Desk>,
+}
+
+/// Where the shared actors are now; a restart changes it.
+#[derive(Default)]
+struct Slots {
+    persistence: RwLock<Option<ActorRef<PersistenceMsg>>>,
+    metrics: RwLock<Option<ActorRef<MetricsMsg>>>,
+    detector: RwLock<Option<ActorRef<DetectorMsg>>>,
+    sessions: RwLock<Option<ActorCell>>,
+}
+
+/// What [`Shared`] is made of.
+pub(crate) struct SharedParts {
+    pub clock: Arc<dyn Clock>,
+    pub strategies: StrategyRegistry,
+    pub runner: RunnerPool,
+    pub config: RecoveryConfig,
+    pub patterns: PatternRegistry,
+    pub on_escalate: Option<OnEscalate>,
+    pub client_factory: Option<ClientFactory>,
+    pub writer: Arc<Writer>,
+    pub seed: Option<u64>,
+}
+
+impl Shared {
+    pub fn new(parts: SharedParts) -> Arc<Self> {
+        let lanes = Lanes::new(parts.config.limits());
+        Arc::new(Self {
+            clock: parts.clock,
+            strategies: parts.strategies,
+            runner: parts.runner,
+            events: EventBus::new(),
+            lanes,
+            on_escalate: parts.on_escalate,
+            client_factory: parts.client_factory,
+            writer: parts.writer,
+            config: RwLock::new(Arc::new(parts.config)),
+            patterns: RwLock::new(Arc::new(parts.patterns)),
+            stored: DashMap::new(),
+            directory: DashMap::new(),
+            deadlines: DashMap::new(),
+            slots: Slots::default(),
+            seed: parts.seed.unwrap_or_else(seed_of_this_process),
+            draws: AtomicU64::new(0),
+            closing: AtomicBool::new(false),
+        })
+    }
+
+    pub fn now(&self) -> Timestamp {
+        self.clock.now()
+    }
+
+    /// Now, with fresh randomness from the engine's own seed.
+    pub fn moment(&self) -> Moment {
+        let draw = self.draws.fetch_add(1, Ordering::Relaxed);
+        Moment { now: self.now(), seed: seed::mix(self.seed, draw) }
+    }
+
+    /// How long it is until a wall-clock time.
+    pub fn until(&self, time: Timestamp) -> Duration {
+        time.since(self.now())
+    }
+
+    pub fn config(&self) -> Arc<RecoveryConfig> {
+        Arc::clone(&read(&self.config))
+    }
+
+    pub fn set_config(&self, config: RecoveryConfig) {
+        *write(&self.config) = Arc::new(config);
+    }
+
+    /// What an episode that opens now keeps to.
+    pub fn plan(&self) -> Plan {
+        Plan { config: self.config(), computing: self.strategies.computing() }
+    }
+
+    pub fn patterns(&self) -> Arc<PatternRegistry> {
+        Arc::clone(&read(&self.patterns))
+    }
+
+    pub fn publish_patterns(&self, patterns: PatternRegistry) {
+        *write(&self.patterns) = Arc::new(patterns);
+    }
+
+    pub fn is_closing(&self) -> bool {
+        self.closing.load(Ordering::Acquire)
+    }
+
+    pub fn begin_closing(&self) {
+        self.closing.store(true, Ordering::Release);
+    }
+
+    pub fn set_persistence(&self, actor: ActorRef<PersistenceMsg>) {
+        *write(&self.slots.persistence) = Some(actor);
+    }
+
+    pub fn set_metrics(&self, actor: ActorRef<MetricsMsg>) {
+        *write(&self.slots.metrics) = Some(actor);
+    }
+
+    pub fn set_detector(&self, actor: ActorRef<DetectorMsg>) {
+        *write(&self.slots.detector) = Some(actor);
+    }
+
+    pub fn set_sessions(&self, actor: ActorCell) {
+        *write(&self.slots.sessions) = Some(actor);
+    }
+
+    pub fn persistence(&self) -> Option<ActorRef<PersistenceMsg>> {
+        read(&self.slots.persistence).clone()
+    }
+
+    pub fn metrics(&self) -> Option<ActorRef<MetricsMsg>> {
+        read(&self.slots.metrics).clone()
+    }
+
+    pub fn detector(&self) -> Option<ActorRef<DetectorMsg>> {
+        read(&self.slots.detector).clone()
+    }
+
+    pub fn sessions(&self) -> Option<ActorCell> {
+        read(&self.slots.sessions).clone()
+    }
+
+    pub fn set_deadline(&self, id: &SessionId, deadline: Timestamp) {
+        self.deadlines.insert(id.clone(), deadline);
+    }
+
+    pub fn clear_deadline(&self, id: &SessionId) {
+        self.deadlines.remove(id);
+    }
+
+    pub fn deadline_of(&self, id: &SessionId) -> Option<Timestamp> {
+        self.deadlines.get(id).map(|deadline| *deadline)
+    }
+
+    /// The client of a session that was given none.
+    pub fn make_client(&self, id: &SessionId) -> Option<Arc<dyn SessionClient>> {
+        self.client_factory.as_ref().and_then(|make| make(id))
+    }
+
+    /// The session's live actor, spawned if there is none.
+    ///
+    /// # Errors
+    ///
+    /// [`EngineError::Stopped`] once the supervisor is gone.
+    pub fn resolve(self: &Arc<Self>, id: &SessionId) -> Result<SessionEntry, EngineError> {
+        if let Some(entry) = self.directory.get(id) {
+            return Ok(entry.clone());
+        }
+        match self.directory.entry(id.clone()) {
+            Entry::Occupied(entry) => Ok(entry.get().clone()),
+            Entry::Vacant(place) => {
+                let entry = self.spawn_session(id.clone(), Arc::default())?;
+                place.insert(entry.clone());
+                Ok(entry)
+            }
+        }
+    }
+
+    /// Spawns a session's actor behind this desk.
+    pub fn spawn_session(self: &Arc<Self>, id: SessionId, desk: Arc<Desk>) -> Result<SessionEntry, EngineError> {
+        let supervisor = self.sessions().ok_or(EngineError::Stopped)?;
+        let args = SessionArgs { id, desk: Arc::clone(&desk), shared: Arc::clone(self) };
+        let (actor, _) = ActorRuntime::spawn_linked_instant(None, SessionActor, args, supervisor)
+            .map_err(|_| EngineError::Stopped)?;
+        Ok(SessionEntry { actor, desk })
+    }
+
+    /// Sends a message to the session's live actor; resolves it again, once, if that just ended.
+    pub fn send(self: &Arc<Self>, id: &SessionId, message: SessionMsg) -> Result<(), EngineError> {
+        let entry = self.resolve(id)?;
+        let Err(failed) = entry.actor.send_message(message) else { return Ok(()) };
+        self.forget(id, &entry.actor);
+        let ractor::MessagingErr::SendErr(message) = failed else { return Err(EngineError::Stopped) };
+        self.resolve(id)?.actor.send_message(message).map_err(|_| EngineError::Stopped)
+    }
+
+    /// Publishes a session's newest memory and hands it to the writer; tells whether it is to be
+    /// written at all.
+    pub fn store(&self, id: &SessionId, stored: Stored, ack: Option<SaveAck>) -> bool {
+        let record =
+            StateRecord { session: id.clone(), revision: stored.revision, memory: Some(Arc::clone(&stored.memory)) };
+        self.stored.insert(id.clone(), stored);
+        if self.config().durability() == Durability::Off {
+            return false;
+        }
+        if self.writer.push(writer::Entry { record, ack })
+            && let Some(persistence) = self.persistence()
+        {
+            // A writer that is being replaced looks at the queue first.
+            let _ = persistence.send_message(PersistenceMsg::Wake);
+        }
+        true
+    }
+
+    /// Sends an episode's event to wherever its session's actor lives now; nobody waits for one
+    /// whose session has been put away.
+    pub fn send_event(&self, id: &SessionId, episode: u64, event: Event) {
+        if let Some(entry) = self.entry(id) {
+            let _ = entry.actor.send_message(SessionMsg::Event { episode, event });
+        }
+    }
+
+    pub fn entry(&self, id: &SessionId) -> Option<SessionEntry> {
+        self.directory.get(id).map(|entry| entry.clone())
+    }
+
+    pub fn replace(&self, id: SessionId, entry: SessionEntry) {
+        self.directory.insert(id, entry);
+    }
+
+    /// Drops the directory's entry, if it is still this actor's.
+    pub fn forget(&self, id: &SessionId, actor: &ActorRef<SessionMsg>) {
+        self.directory.remove_if(id, |_, entry| entry.actor.get_id() == actor.get_id());
+    }
+
+    /// Drops the entry of an actor that nobody uses; tells whether it did.
+    pub fn passivate(&self, id: &SessionId, actor: &ActorRef<SessionMsg>) -> bool {
+        let unused = |entry: &SessionEntry| entry.actor.get_id() == actor.get_id() && entry.desk.gate.is_empty();
+        self.directory.remove_if(id, |_, entry| unused(entry)).is_some()
+    }
+
+    /// Whose actor this is; walks the directory, for failures only.
+    pub fn session_of(&self, actor: &ActorCell) -> Option<(SessionId, Arc<Desk>)> {
+        let is = |entry: &SessionEntry| entry.actor.get_id() == actor.get_id();
+        let entry = self.directory.iter().find(|entry| is(entry.value()))?;
+        Some((entry.key().clone(), Arc::clone(&entry.value().desk)))
+    }
+
+    pub fn live(&self) -> Vec<(SessionId, SessionEntry)> {
+        self.directory.iter().map(|entry| (entry.key().clone(), entry.value().clone())).collect()
+    }
+
+    pub fn live_count(&self) -> usize {
+        self.directory.len()
+    }
+
+    /// Tells the host of an escalation; a panic of its hook stays outside.
+    pub fn escalated(&self, outcome: &Arc<Outcome>) {
+        let Some(hook) = self.on_escalate.clone() else { return };
+        let outcome = Arc::clone(outcome);
+        self.runner.spawn(async move {
+            let session = outcome.session.clone();
+            if super::runner::guarded(|| async move { hook(outcome) }).await.is_none() {
+                tracing::error!(%session, "the on_escalate hook panicked");
+            }
+        });
+    }
+}
+
+fn read<T>(lock: &RwLock<T>) -> std::sync::RwLockReadGuard<'_, T> {
+    lock.read().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn write<T>(lock: &RwLock<T>) -> std::sync::RwLockWriteGuard<'_, T> {
+    lock.write().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The standard library seeds its hash maps from the operating system's randomness.
+fn seed_of_this_process() -> u64 {
+    std::hash::RandomState::new().build_hasher().finish()
+}

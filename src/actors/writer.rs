@@ -1,0 +1,119 @@
+//! What waits for the disk: kept outside the actor, so that no panic loses it.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::oneshot;
+
+use super::messages::SaveAck;
+use crate::failure::SessionId;
+use crate::state::{RecoveryStateStore, StateError, StateRecord};
+
+/// A store and the records on their way to it.
+pub(crate) struct Writer {
+    store: Mutex<Box<dyn RecoveryStateStore>>,
+    queue: Mutex<Queue>,
+}
+
+#[derive(Default)]
+pub(crate) struct Queue {
+    /// Records that no batch holds yet.
+    pub pending: Vec<Entry>,
+    /// The batch that is being written.
+    pub in_flight: Option<Vec<Entry>>,
+    /// A thread writes it, or refreshes readable copies.
+    pub job_runs: bool,
+    /// What came of it.
+    pub result: Option<Result<(), StateError>>,
+    /// The newest records that the disk refused; written again with the next batch.
+    pub refused: BTreeMap<SessionId, StateRecord>,
+    /// Refused records are due again, although nothing new is to be written.
+    pub retry: bool,
+    /// Who waits for everything to be written.
+    pub flushes: Vec<oneshot::Sender<bool>>,
+    /// Readable copies may be out of date.
+    pub views_pending: bool,
+}
+
+pub(crate) struct Entry {
+    pub record: StateRecord,
+    pub ack: Option<SaveAck>,
+}
+
+impl Writer {
+    /// Records in one batch at most: bounds how long one append takes.
+    const BATCH: usize = 4_096;
+    /// Readable copies refreshed at a time, between two batches.
+    const VIEWS: usize = 32;
+
+    pub fn new(store: Box<dyn RecoveryStateStore>) -> Arc<Self> {
+        Arc::new(Self { store: Mutex::new(store), queue: Mutex::default() })
+    }
+
+    pub fn queue(&self) -> MutexGuard<'_, Queue> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Queues a record; tells whether the writer has to be woken for it.
+    pub fn push(&self, entry: Entry) -> bool {
+        let mut queue = self.queue();
+        queue.pending.push(entry);
+        queue.pending.len() == 1
+    }
+
+    /// Puts back a batch whose writing never began.
+    pub fn unstick(&self) {
+        let mut queue = self.queue();
+        if queue.result.is_none()
+            && !queue.job_runs
+            && let Some(batch) = queue.in_flight.take()
+        {
+            queue.pending.splice(0..0, batch);
+        }
+    }
+
+    /// Calls the store; may block.
+    pub fn with_store<T>(&self, call: impl FnOnce(&mut dyn RecoveryStateStore) -> T) -> T {
+        let mut store = self.store.lock().unwrap_or_else(PoisonError::into_inner);
+        call(&mut **store)
+    }
+
+    /// Forms the next batch, if there is something to write and no batch under way.
+    pub fn next_batch(&self) -> Option<Vec<StateRecord>> {
+        let mut queue = self.queue();
+        let retries = std::mem::take(&mut queue.retry) && !queue.refused.is_empty();
+        if queue.in_flight.is_some() || (queue.pending.is_empty() && !retries) {
+            return None;
+        }
+        let count = queue.pending.len().min(Self::BATCH);
+        let batch: Vec<Entry> = queue.pending.drain(..count).collect();
+        for entry in &batch {
+            // A newer record of the session makes the refused one needless.
+            queue.refused.remove(&entry.record.session);
+        }
+        let again = std::mem::take(&mut queue.refused).into_values();
+        let again: Vec<Entry> = again.map(|record| Entry { record, ack: None }).collect();
+        let batch: Vec<Entry> = again.into_iter().chain(batch).collect();
+        let records = batch.iter().map(|entry| entry.record.clone()).collect();
+        queue.in_flight = Some(batch);
+        Some(records)
+    }
+
+    /// Writes a batch; may block. The result waits in the queue.
+    pub fn write(&self, records: &[StateRecord]) {
+        let result = self.with_store(|store| store.append(records));
+        let mut queue = self.queue();
+        queue.views_pending = true;
+        queue.result = Some(result);
+    }
+
+    /// Refreshes some readable copies; may block. Tells whether some are left.
+    pub fn refresh_views(&self) -> bool {
+        let left = self.with_store(|store| store.refresh_views(Self::VIEWS)).unwrap_or_else(|error| {
+            tracing::debug!(%error, "a readable copy could not be written");
+            0
+        });
+        self.queue().views_pending = left > 0;
+        left > 0
+    }
+}

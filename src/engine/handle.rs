@@ -1,0 +1,348 @@
+use std::sync::Arc;
+use std::time::Duration;
+
+use ractor::{ActorCell, ActorRef};
+use tokio::sync::oneshot;
+
+use super::{EngineBuilder, SessionHandle};
+use crate::actors::{
+    Collected, DetectorMsg, EngineError, EventStream, LaneMsg, LanePermit, LanePressure, Permit, PersistenceMsg,
+    RecoveryMsg, Refused, SessionMsg, SessionStatus, Shared, ask,
+};
+use crate::failure::{Detection, ErrorPattern, LaneKey, PatternRegistry, Report, SessionId};
+use crate::policy::config::PatternSpec;
+use crate::policy::{Answer, RecoveryConfig};
+use crate::state::{RecoveryMetricsSnapshot, StateError};
+use crate::strategy::{Attempt, RecoveryStrategy, StrategyRegistry, UnnamedStrategy};
+
+/// The handle over an engine's actors: cheap to clone, safe to share.
+///
+/// No name is global: two engines live in one process without seeing each other. When the last handle
+/// is dropped without [`shutdown`](Self::shutdown), the actors go on until their runtime ends.
+///
+/// ```
+/// use backstop::{RecoveryEngine, SessionId};
+///
+/// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let engine = RecoveryEngine::builder().in_memory().spawn().await?;
+/// let done = engine
+///     .session(SessionId::new("s1")?)
+///     .run(async |turn| match turn.redo {
+///         0 => Err(std::io::Error::other("the edit failed: oldString not found")),
+///         _ => Ok("hello"),
+///     })
+///     .await?;
+/// assert_eq!(done.value, "hello");
+/// assert!(done.recovery.is_some());
+/// engine.shutdown().await;
+/// # Ok(()) }
+/// ```
+#[derive(Clone)]
+pub struct RecoveryEngine {
+    shared: Arc<Shared>,
+    root: ActorRef<RecoveryMsg>,
+    collected: Collected,
+}
+
+/// How a shutdown went.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Shutdown {
+    /// Everything is on disk, as far as the configuration asks for it.
+    pub durable: bool,
+    /// Episodes that stay open and resume after a restart.
+    pub open_episodes: usize,
+}
+
+impl RecoveryEngine {
+    /// Puts an engine together.
+    pub fn builder() -> EngineBuilder {
+        EngineBuilder::default()
+    }
+
+    pub(super) fn new(shared: Arc<Shared>, root: ActorRef<RecoveryMsg>, collected: Collected) -> Self {
+        Self { shared, root, collected }
+    }
+
+    pub(super) fn shared(&self) -> &Arc<Shared> {
+        &self.shared
+    }
+
+    /// A session to be driven by the caller: see [`SessionHandle`].
+    pub fn session(&self, id: SessionId) -> SessionHandle {
+        SessionHandle::new(self.clone(), id)
+    }
+
+    /// The root of the actor tree, for messages of an embedder's actors.
+    pub fn supervisor(&self) -> ActorRef<RecoveryMsg> {
+        self.root.clone()
+    }
+
+    /// Room for one message to the session's actor.
+    ///
+    /// # Errors
+    ///
+    /// [`EngineError::Busy`] when too many wait already; [`EngineError::ShuttingDown`] and
+    /// [`EngineError::Stopped`] at the engine's end.
+    pub fn permit(&self, id: &SessionId) -> Result<Permit, EngineError> {
+        if self.shared.is_closing() {
+            return Err(EngineError::ShuttingDown);
+        }
+        let limit = self.shared.config().limits().waiting_reports;
+        self.shared.resolve(id)?.desk.gate.enter(limit).ok_or(EngineError::Busy)
+    }
+
+    /// Adds a strategy; chains of configurations loaded from now on may name it.
+    ///
+    /// # Errors
+    ///
+    /// [`UnnamedStrategy`] if its name is blank; nothing changes.
+    pub fn register_strategy(
+        &self,
+        strategy: impl RecoveryStrategy + 'static,
+    ) -> Result<Option<Arc<dyn RecoveryStrategy>>, UnnamedStrategy> {
+        self.shared.strategies.register(Arc::new(strategy))
+    }
+
+    /// Adds an async closure as a strategy.
+    ///
+    /// # Errors
+    ///
+    /// [`UnnamedStrategy`] if the name is blank; nothing changes.
+    pub fn register_strategy_fn<F, Fut>(
+        &self,
+        name: impl Into<Arc<str>>,
+        execute: F,
+    ) -> Result<Option<Arc<dyn RecoveryStrategy>>, UnnamedStrategy>
+    where
+        F: Fn(Attempt) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Answer> + Send + 'static,
+    {
+        self.shared.strategies.register_fn(name, execute)
+    }
+
+    /// Adds a pattern; it is in force when this returns.
+    ///
+    /// # Errors
+    ///
+    /// [`EngineError::Stopped`] at the engine's end.
+    pub async fn register_error_pattern(&self, pattern: ErrorPattern) -> Result<(), EngineError> {
+        ask(self.shared.detector(), |done| DetectorMsg::Register { patterns: vec![pattern], done }).await
+    }
+
+    /// What a report is, as the detector actor sees it.
+    ///
+    /// # Errors
+    ///
+    /// [`EngineError::Stopped`] at the engine's end.
+    pub async fn classify(&self, report: Report) -> Result<Detection, EngineError> {
+        ask(self.shared.detector(), |reply| DetectorMsg::Classify { report: Box::new(report), reply }).await
+    }
+
+    /// The detector's patterns as published last.
+    pub fn pattern_registry(&self) -> Arc<PatternRegistry> {
+        self.shared.patterns()
+    }
+
+    /// The strategies.
+    pub fn strategy_registry(&self) -> &StrategyRegistry {
+        &self.shared.strategies
+    }
+
+    /// The configuration that new episodes keep to.
+    pub fn config(&self) -> Arc<RecoveryConfig> {
+        self.shared.config()
+    }
+
+    /// Uses another configuration for episodes that open from now on; running ones keep theirs. Its own
+    /// patterns are added to those that are known.
+    ///
+    /// # Errors
+    ///
+    /// [`EngineError::Stopped`] at the engine's end; nothing changes then.
+    pub async fn reload(&self, config: RecoveryConfig) -> Result<(), EngineError> {
+        let patterns = own_patterns(&config);
+        if !patterns.is_empty() {
+            ask(self.shared.detector(), |done| DetectorMsg::Register { patterns, done }).await?;
+        }
+        self.shared.set_config(config);
+        Ok(())
+    }
+
+    /// What recovery has done so far.
+    pub fn metrics(&self) -> RecoveryMetricsSnapshot {
+        crate::actors::snapshot(&self.collected)
+    }
+
+    /// What happens from now on, as a bounded stream with marks where this receiver missed something.
+    pub fn events(&self) -> EventStream {
+        self.shared.events.subscribe()
+    }
+
+    /// Stops the session's episode; tells whether there was one.
+    ///
+    /// # Errors
+    ///
+    /// [`EngineError`] when the session cannot be asked.
+    pub async fn cancel(&self, id: &SessionId) -> Result<bool, EngineError> {
+        self.call(id, |done| SessionMsg::Cancel { done: Some(done) }).await
+    }
+
+    /// Forgets the session: cancels its episode, clears its verdict, window and strikes (R11).
+    ///
+    /// # Errors
+    ///
+    /// [`EngineError`] when the session cannot be asked.
+    pub async fn reset(&self, id: &SessionId) -> Result<(), EngineError> {
+        self.call(id, |done| SessionMsg::Reset { done }).await
+    }
+
+    /// What the session is doing.
+    ///
+    /// # Errors
+    ///
+    /// [`EngineError`] when the session cannot be asked.
+    pub async fn status(&self, id: &SessionId) -> Result<SessionStatus, EngineError> {
+        self.call(id, |reply| SessionMsg::Status { reply }).await
+    }
+
+    /// A turn was seen to work outside episodes: the session's last recovery held (R16).
+    ///
+    /// # Errors
+    ///
+    /// [`EngineError`] when the session cannot be told.
+    pub fn turn_worked(&self, id: &SessionId) -> Result<(), EngineError> {
+        let permit = self.permit(id)?;
+        self.shared.send(id, SessionMsg::TurnWorked { permit })
+    }
+
+    /// Sessions whose episode was open when the engine last stopped, and that nobody goes on with yet:
+    /// they wait for [`SessionHandle::run`], a report, or [`resume`](Self::resume).
+    pub fn open_episodes(&self) -> Vec<SessionId> {
+        let with_episode = self.shared.stored.iter().filter(|stored| stored.has_episode);
+        let mut open: Vec<SessionId> = with_episode.map(|stored| stored.key().clone()).collect();
+        open.retain(|id| self.shared.entry(id).is_none_or(|entry| entry.desk.lock().plan.is_none()));
+        open.sort();
+        open
+    }
+
+    /// Cancels the session's episode when this actor ends.
+    ///
+    /// # Errors
+    ///
+    /// [`EngineError`] when too many requests wait, or at the engine's end.
+    pub fn watch(&self, session: SessionId, cell: ActorCell) -> Result<(), EngineError> {
+        let permit = self.permit(&session)?;
+        self.root.send_message(RecoveryMsg::Watch { permit, session, cell }).map_err(|_| EngineError::Stopped)
+    }
+
+    /// Waits for permission to start a turn on a lane, first come, first served.
+    ///
+    /// # Errors
+    ///
+    /// [`Refused::Closed`] with the time to ask again, also when `deadline` passes first;
+    /// [`Refused::QueueFull`] when too many wait.
+    ///
+    /// # Cancellation
+    ///
+    /// Safe: a caller that leaves gives its place back.
+    pub async fn admit(&self, lane: &LaneKey, deadline: Option<Duration>) -> Result<LanePermit, Refused> {
+        if self.shared.is_closing() {
+            return Err(EngineError::ShuttingDown.into());
+        }
+        let place = self.shared.lanes.enter().ok_or(Refused::QueueFull)?;
+        let (reply, answer) = oneshot::channel();
+        self.shared.lanes.send(lane, &self.shared.clock, LaneMsg::Admit { place, reply })?;
+        let answer = match deadline {
+            None => answer.await,
+            Some(limit) => match tokio::time::timeout(limit, answer).await {
+                Ok(answer) => answer,
+                Err(_) => return Err(Refused::Closed { not_before: self.shared.now() }),
+            },
+        };
+        answer.map_err(|_| EngineError::Stopped)?
+    }
+
+    /// How busy each lane in use is, as it changes.
+    pub fn pressure(&self) -> tokio::sync::watch::Receiver<Arc<Vec<LanePressure>>> {
+        self.shared.lanes.pressure()
+    }
+
+    /// Sessions whose actors live.
+    pub fn live_sessions(&self) -> usize {
+        self.shared.live_count()
+    }
+
+    /// Threads that own strategies hold although their time is over (R9).
+    pub fn stuck_threads(&self) -> usize {
+        self.shared.runner.stuck_threads()
+    }
+
+    /// Ends the engine within `shutdown_timeout`: nothing new is taken, whoever waits is told, open
+    /// episodes stay open, and everything queued is written.
+    pub async fn shutdown(&self) -> Shutdown {
+        self.shared.begin_closing();
+        let limit = self.shared.config().limits().shutdown_timeout;
+        let live = self.shared.live();
+        for (_, entry) in &live {
+            let _ = entry.actor.send_message(SessionMsg::Suspend);
+            // What is in the mailbox is handled first, so that the session's last words are queued.
+            let _ = entry.actor.drain();
+        }
+        let all_written = async {
+            for (_, entry) in &live {
+                let _ = entry.actor.wait(None).await;
+            }
+            ask(self.shared.persistence(), |done| PersistenceMsg::Flush { done }).await
+        };
+        let durable = matches!(tokio::time::timeout(limit, all_written).await, Ok(Ok(true)));
+        let open_episodes = self.shared.stored.iter().filter(|stored| stored.has_episode).count();
+        let _ = self.root.stop_and_wait(None, Some(limit)).await;
+        self.close_store().await;
+        Shutdown { durable, open_episodes }
+    }
+
+    async fn close_store(&self) {
+        let writer = Arc::clone(&self.shared.writer);
+        let close = move || writer.with_store(|store| store.close());
+        match tokio::task::spawn_blocking(close).await {
+            Ok(Ok(()) | Err(StateError::Closed)) => {}
+            Ok(Err(error)) => tracing::warn!(%error, "the recovery state was not closed cleanly"),
+            Err(error) => tracing::warn!(%error, "the recovery state was not closed"),
+        }
+    }
+
+    async fn call<T>(
+        &self,
+        id: &SessionId,
+        message: impl FnOnce(oneshot::Sender<T>) -> SessionMsg,
+    ) -> Result<T, EngineError> {
+        let _permit = self.permit(id)?;
+        let (reply, answer) = oneshot::channel();
+        self.shared.send(id, message(reply))?;
+        answer.await.map_err(|_| EngineError::Stopped)
+    }
+}
+
+/// The patterns that a configuration brings along, as the detector takes them.
+fn own_patterns(config: &RecoveryConfig) -> Vec<ErrorPattern> {
+    let compiled = |spec: &PatternSpec| {
+        let fields = spec.field_values().iter().map(|(path, value)| (path.to_string(), value.clone())).collect();
+        let regex = spec.expression().map(|regex| &**regex);
+        let pattern = ErrorPattern::data(Arc::clone(spec.name()), spec.category(), spec.kind().clone(), regex, fields);
+        Some(pattern.ok()?.with_priority(spec.priority()))
+    };
+    // The configuration was checked when it was loaded, so none is left out.
+    config.patterns().iter().filter_map(compiled).collect()
+}
+
+pub(super) fn add_patterns(patterns: &mut PatternRegistry, config: &RecoveryConfig) {
+    for pattern in own_patterns(config) {
+        patterns.register(pattern);
+    }
+}
+
+impl std::fmt::Debug for RecoveryEngine {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("RecoveryEngine").field("live_sessions", &self.live_sessions()).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,100 @@
+//! From a builder to running actors.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use ractor::{Actor, ActorCell};
+
+use super::RecoveryEngine;
+use super::builder::{EngineBuilder, Place};
+use crate::actors::{Root, RootArgs, Runner, RunnerPool, Shared, SharedParts, Stored, Writer};
+use crate::policy::Durability;
+use crate::state::{FileStore, MemoryStore, RecoveryStateStore, StateError};
+use crate::strategy::UnnamedStrategy;
+
+/// Why an engine did not start; nothing was left running.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum StartError {
+    /// The state directory cannot be used.
+    #[error("cannot open the recovery state")]
+    State(#[from] StateError),
+    /// The threads for strategies cannot be started.
+    #[error("cannot start the strategies' runtime")]
+    Runtime(#[source] std::io::Error),
+    /// The actors cannot be started.
+    #[error("cannot start the actors")]
+    Actors(#[from] ractor::SpawnErr),
+    /// A strategy without a name was registered.
+    #[error(transparent)]
+    Strategy(#[from] UnnamedStrategy),
+}
+
+pub(super) async fn start(builder: EngineBuilder, parent: Option<ActorCell>) -> Result<RecoveryEngine, StartError> {
+    builder.named?;
+    let limits = builder.config.limits().clone();
+    let store = open(builder.place, builder.config.durability()).await?;
+    let runner = RunnerPool::new(builder.runner, limits.strategies_at_once, limits.stuck_threads)
+        .map_err(StartError::Runtime)?;
+    let mut patterns = builder.patterns.with_text_cap(limits.detect_bytes);
+    super::handle::add_patterns(&mut patterns, &builder.config);
+    let shared = Shared::new(SharedParts {
+        clock: builder.clock,
+        strategies: builder.strategies,
+        runner,
+        config: builder.config,
+        patterns,
+        on_escalate: builder.on_escalate,
+        client_factory: builder.clients,
+        writer: Writer::new(store),
+        seed: builder.seed,
+    });
+    let inline = builder.runner == Runner::Inline;
+    remember(&shared, inline).await?;
+    let collected = Arc::default();
+    let args = RootArgs { shared: Arc::clone(&shared), collected: Arc::clone(&collected), inline };
+    let (root, _) = match parent {
+        None => Actor::spawn(None, Root, args).await?,
+        Some(parent) => Actor::spawn_linked(None, Root, args, parent).await?,
+    };
+    Ok(RecoveryEngine::new(shared, root, collected))
+}
+
+async fn open(place: Place, durability: Durability) -> Result<Box<dyn RecoveryStateStore>, StartError> {
+    match place {
+        Place::Store(store) => Ok(store),
+        Place::Directory(dir) if durability != Durability::Off => off_the_runtime(move || open_files(dir)).await?,
+        Place::Directory(_) | Place::Memory => Ok(Box::new(MemoryStore::default())),
+    }
+}
+
+fn open_files(dir: PathBuf) -> Result<Box<dyn RecoveryStateStore>, StartError> {
+    let (store, notes) = FileStore::open(&dir, Default::default())?;
+    for note in notes {
+        tracing::warn!("{note}");
+    }
+    Ok(Box::new(store))
+}
+
+/// Publishes what the store remembers.
+async fn remember(shared: &Arc<Shared>, inline: bool) -> Result<(), StartError> {
+    let known = Arc::clone(shared);
+    let load = move || {
+        known.writer.with_store(|store| {
+            for summary in store.list()? {
+                if let Some(record) = store.load(&summary.session)?
+                    && let Some(memory) = record.memory
+                {
+                    let stored = Stored { revision: record.revision, memory, has_episode: summary.open };
+                    known.stored.insert(record.session, stored);
+                }
+            }
+            Ok::<_, StateError>(())
+        })
+    };
+    if inline { Ok(load()?) } else { Ok(off_the_runtime(load).await??) }
+}
+
+async fn off_the_runtime<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, StartError> {
+    tokio::task::spawn_blocking(work).await.map_err(|error| StartError::Runtime(error.into()))
+}

@@ -1,0 +1,334 @@
+//! Facts in numbers: stated waits and token counts.
+
+use std::sync::LazyLock;
+use std::time::Duration;
+
+use regex::{Captures, Regex};
+
+use super::evidence::Evidence;
+use super::{Details, Kind, Timestamp, TokenCounts};
+
+/// A stated wait longer than this is a mistake of whoever stated it.
+const MAX_WAIT: Duration = Duration::from_secs(400 * 24 * 3600);
+
+/// Reads the details that a failure of this kind can state.
+pub(crate) fn read(kind: &Kind, evidence: &Evidence, now: Timestamp) -> Details {
+    let waits = matches!(
+        kind,
+        Kind::RateLimit
+            | Kind::Overloaded
+            | Kind::QuotaExhausted
+            | Kind::ServerError
+            | Kind::ServiceUnavailable
+            | Kind::Timeout
+            | Kind::Other
+            | Kind::Custom(_)
+    );
+    let tokens = match kind {
+        Kind::ContextOverflow => overflow(evidence),
+        Kind::RateLimit | Kind::QuotaExhausted => throttle(evidence),
+        _ => TokenCounts::default(),
+    };
+    let retry_after = if waits { retry_after(evidence, now) } else { None };
+    Details { retry_after: retry_after.filter(|wait| *wait <= MAX_WAIT), tokens, status: evidence.status() }
+}
+
+fn retry_after(evidence: &Evidence, now: Timestamp) -> Option<Duration> {
+    let header = |name: &str| evidence.headers.iter().find(|(own, _)| own == name).map(|(_, value)| value.as_str());
+    let named = |wanted: &str| evidence.numbers.iter().find(|(own, _)| own == wanted).map(|(_, value)| value.as_str());
+    let millis = header("retry-after-ms").or_else(|| named("retryafterms")).or_else(|| named("retrydelayms"));
+    let seconds = header("retry-after").or_else(|| header("x-retry-after"));
+    millis
+        .and_then(|text| positive(text.trim().parse::<f64>().ok()? / 1000.0))
+        .or_else(|| seconds.and_then(|text| seconds_or_date(text, now)))
+        .or_else(|| in_words(evidence.text()))
+        .or_else(|| named("retrydelay").and_then(span))
+        .or_else(|| {
+            ["retryafter", "retryafterseconds", "resetsinseconds", "retryafters"]
+                .iter()
+                .find_map(|key| named(key).and_then(|text| seconds_or_date(text, now)))
+        })
+}
+
+fn positive(seconds: f64) -> Option<Duration> {
+    // Rounded to milliseconds: nobody means the nanoseconds of a float.
+    (seconds > 0.0).then(|| Duration::try_from_secs_f64((seconds * 1000.0).floor() / 1000.0).ok()).flatten()
+}
+
+/// `120`, `1.5`, `47s`, or an HTTP date.
+fn seconds_or_date(text: &str, now: Timestamp) -> Option<Duration> {
+    let text = text.trim();
+    match text.parse::<f64>() {
+        Ok(seconds) => positive(seconds),
+        Err(_) => span(text).or_else(|| {
+            let at = http_date(text)?;
+            Some(Timestamp::from_millis(at).since(now)).filter(|wait| !wait.is_zero())
+        }),
+    }
+}
+
+/// `Tue, 03 Jun 2025 10:00:00 GMT` as milliseconds since the epoch.
+fn http_date(text: &str) -> Option<u64> {
+    const MONTHS: [&str; 12] = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"];
+    let mut words = text.split([' ', '-', ':', ',']).filter(|word| !word.is_empty()).skip(1);
+    let day: i64 = words.next()?.parse().ok()?;
+    let month = words.next()?.to_ascii_lowercase();
+    let month = i64::try_from(MONTHS.iter().position(|name| month.starts_with(name))?).ok()? + 1;
+    let year: i64 = words.next()?.parse().ok().filter(|year| (1970..10_000).contains(year))?;
+    let mut clock = [0_i64; 3];
+    for part in &mut clock {
+        *part = words.next()?.parse().ok().filter(|value| (0..=60).contains(value))?;
+    }
+    // Days from civil, counting years from March.
+    let year = if month <= 2 { year - 1 } else { year };
+    let era = year / 400;
+    let of_era = year - era * 400;
+    let of_year = (153 * (if month > 2 { month - 3 } else { month + 9 }) + 2) / 5 + day - 1;
+    let days = era * 146_097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719_468;
+    let seconds = days * 86_400 + clock[0] * 3600 + clock[1] * 60 + clock[2];
+    u64::try_from(seconds).ok()?.checked_mul(1000)
+}
+
+const SPAN: &str = r"(?:\d+(?:\.\d+)?\s*(?:milliseconds?|msecs?|ms|seconds?|secs?|s|minutes?|mins?|m|hours?|hrs?|h|days?|d|秒|分钟|分|小时|時間|天|日)\b?[\s,]*(?:and )?)+";
+
+static WORDS: LazyLock<Vec<Regex>> = LazyLock::new(|| {
+    [
+        // "Retrying in" is the client's own plan, not the server's word; so `retry` must end there.
+        format!(r"(?i)\b(?:try(?:ing)? again|retry(?: your request| the request| this)?|retry[- ]after|wait(?: for)?|available(?: again)?|resets?|refreshe?s?|reset(?:s)? (?:after|in)|come back|back off(?: for)?)[: ]*(?:in|after|at least|about|approximately|another|for)?[: ]*(?:another |about |approximately )?(?P<span>{SPAN})"),
+        format!(r"(?i)(?P<span>{SPAN})(?:后重试|後に再試行|后再试|後にもう一度|before (?:trying|retrying|sending))"),
+        r"(?i)\bretry[-_ ]?after(?:[-_ ]seconds)?[\x22']?\s*[:=]\s*[\x22']?(?P<seconds>\d+(?:\.\d+)?)\b".to_owned(),
+        r"(?i)\bresets_in_seconds[\x22']?\s*[:=]\s*(?P<seconds>\d+)\b".to_owned(),
+        r"(?i)\bretry[-_ ]?after[-_ ]?ms[\x22']?\s*[:=]\s*[\x22']?(?P<millis>\d+)\b".to_owned(),
+        r"(?i)\bretryDelay[\x22']?\s*[:=]\s*[\x22']?(?P<seconds>\d+(?:\.\d+)?)s\b".to_owned(),
+    ]
+    .iter()
+    .map(|regex| Regex::new(regex).expect("a constant"))
+    .collect()
+});
+
+fn in_words(text: &str) -> Option<Duration> {
+    WORDS.iter().find_map(|regex| {
+        regex.captures_iter(text).find_map(|found| {
+            if let Some(whole) = found.name("span") {
+                return span(whole.as_str());
+            }
+            let number = |name: &str| found.name(name)?.as_str().parse::<f64>().ok();
+            number("seconds").and_then(positive).or_else(|| positive(number("millis")? / 1000.0))
+        })
+    })
+}
+
+static PART: LazyLock<Regex> =
+    LazyLock::new(|| Regex::new(r"(\d+(?:\.\d+)?)\s*([a-zA-Z]+|[^\sa-zA-Z\d]+)").expect("a constant"));
+
+/// `9m38.016s`, `45.8s`, `2 hours and 5 minutes`.
+fn span(text: &str) -> Option<Duration> {
+    let mut seconds = 0.0;
+    let mut any = false;
+    for part in PART.captures_iter(text) {
+        let number: f64 = part[1].parse().ok()?;
+        let unit = match part[2].to_ascii_lowercase().trim_end_matches([',', '.']) {
+            "ms" | "msec" | "msecs" | "millisecond" | "milliseconds" => 0.001,
+            "s" | "sec" | "secs" | "second" | "seconds" | "秒" => 1.0,
+            "m" | "min" | "mins" | "minute" | "minutes" | "分" | "分钟" => 60.0,
+            "h" | "hr" | "hrs" | "hour" | "hours" | "小时" | "時間" => 3600.0,
+            "d" | "day" | "days" | "天" | "日" => 86_400.0,
+            _ => continue,
+        };
+        any = true;
+        seconds += number * unit;
+    }
+    if any { positive(seconds + 1e-7) } else { None }
+}
+
+/// A number that may have separators: `1,048,576`, `200_000`, `128k`.
+const NUMBER: &str = r"\d[\d,_]*";
+
+fn regexes(all: &[&str]) -> Vec<Regex> {
+    all.iter()
+        .map(|text| {
+            let text = text
+                .replace("LIMIT", &format!("(?P<limit>{NUMBER})"))
+                .replace("ACTUAL", &format!("(?P<actual>{NUMBER})"));
+            Regex::new(&format!("(?is){}", text.replace(" N ", &format!(" {NUMBER} ")))).expect("a constant")
+        })
+        .collect()
+}
+
+/// Wordings of overflows, those with both numbers first.
+static OVERFLOW: LazyLock<Vec<Regex>> = LazyLock::new(|| {
+    regexes(&[
+        // Anthropic, and whoever copies `N > M`.
+        r"prompt is too long:? *\(?ACTUAL(?: tokens)? *> *LIMIT",
+        r"input length and `?max_tokens`? exceed context limit: *(?P<part1>\d+) \+ (?P<part2>\d+) > LIMIT",
+        r"too many tokens:? *\(?ACTUAL *> *LIMIT",
+        r"(?:~|about )?ACTUAL tokens? ?(?:>|exceeds?|is (?:greater|larger|more) than|over|of) ?(?:the )?(?:maximum |model'?s? |context |window |limit |allowed |of )*LIMIT",
+        // OpenAI and its many followers.
+        r"(?:maximum|max) context (?:length|window)(?: size)?(?: of this model)? (?:is|of|limit is) LIMIT tokens?\W.{0,120}?(?:requested|resulted in|contains?|has|passed|used|sent|provided|at least|you have|got)\D{0,40}?ACTUAL",
+        r"maximum context length is LIMIT\b.{0,80}?(?:you sent|resulted in|requested(?: about)?) ACTUAL",
+        r"(?:requested|have) ACTUAL tokens.{0,120}?(?:maximum|limit|context)\D{0,60}LIMIT",
+        r"input token count \(?ACTUAL\)? exceeds the maximum number of tokens allowed \(?LIMIT",
+        r"input token count of ACTUAL\D{1,80}LIMIT",
+        r"\(total length ACTUAL\) is too long to fit into the model \(context length LIMIT",
+        r"requested tokens \(ACTUAL\) exceed context window of LIMIT",
+        r"must have less than LIMIT tokens\. given: ACTUAL",
+        r"must be <= LIMIT\. given: ACTUAL",
+        r"first ACTUAL tokens when .{0,80}context length of only LIMIT",
+        r"request \(ACTUAL tokens\) exceeds the available context size \(LIMIT",
+        r"n_prompt_tokens\D{1,6}ACTUAL\D{1,30}n_ctx\D{1,6}LIMIT",
+        r"(?:prompt|input|request|messages?)\b[^.\n]{0,60}?\bACTUAL(?: input)? tokens?\b[^\n]{0,80}?(?:limit|maximum|max|window|context|exceed|only|allowed)[^\d\n]{0,60}LIMIT",
+        r"(?:limit|maximum|window|context length|max)\D{0,30}LIMIT(?: tokens)?\b[^\n]{0,60}?\b(?:but|got|given|actual|requested|received|current|your|prompt|input|has|sent)\D{0,40}ACTUAL",
+        r"prompt length \(?ACTUAL\)? exceeds max(?:imum)?\D{0,40}LIMIT",
+        r"(?:prompt|input|request|conversation)\D{0,40}ACTUAL\D{0,60}(?:exceed|larger|greater|longer|more than|over)\D{0,60}LIMIT",
+        r"current length is ACTUAL while limit is LIMIT",
+        r"token limit: LIMIT \(re ?quested: ACTUAL",
+        r"n_ctx(?:_slot)? = LIMIT\b.{0,80}?n_prompt_tokens = ACTUAL",
+        // The window alone.
+        r"range of input length should be \[\d+, ?LIMIT",
+        r"(?:maximum|max) (?:context|prompt|input|token|sequence) ?(?:length|window|limit|tokens?)?(?: is| of|:| for this model is)? \(?LIMIT",
+        r"exceed(?:s|ed)? (?:the )?(?:model'?s? )?(?:maximum )?(?:context|token|input) ?(?:length|window|limit|size)?(?: limit)?(?: of| is|:|,)? \(?LIMIT",
+        r"context[_ ]window[_ ]tokens?=(?:Some\()?LIMIT",
+        r"context (?:window|length|limit|size)(?: of| is|:|=)? (?:only )?LIMIT",
+    ])
+});
+
+static THROTTLE: LazyLock<Vec<Regex>> = LazyLock::new(|| {
+    regexes(&[
+        r"tokens? per (?:\\\s*)?(?:min(?:ute)?|day|hour|second)[^:\n]{0,30}:? *limit:? LIMIT(?:, used \d+)?(?:, requested:? ACTUAL)?",
+        r"limit:? LIMIT, used:? [\d,]+, requested:? ACTUAL",
+        r"(?:request too large|too large)[^\n]{0,200}?limit:? LIMIT,? requested:? ACTUAL",
+        r"(?:limit|rate limit) (?:is|of) LIMIT (?:\w+ )?(?:input |output )?tokens? per (?:min|day|hour|second)",
+        r"rate limit of LIMIT (?:input |output )?tokens? per",
+        r"token[_ ]count, limit: LIMIT",
+        r"tokens?[^\n]{0,60}?limit:? LIMIT ?/ ?min",
+    ])
+});
+
+fn overflow(evidence: &Evidence) -> TokenCounts {
+    let named = |names: &[&str]| {
+        names.iter().find_map(|name| evidence.numbers.iter().find(|(own, _)| own == name)?.1.parse::<u64>().ok())
+    };
+    let (limit, actual) =
+        (named(&["nctx", "contextlength", "maxtokensallowed"]), named(&["nprompttokens", "prompttokens"]));
+    if limit.is_some() && actual.is_some() {
+        return TokenCounts { limit, actual };
+    }
+    counts(&OVERFLOW, evidence.lines())
+}
+
+fn throttle(evidence: &Evidence) -> TokenCounts {
+    if !evidence.flat().to_ascii_lowercase().contains("token") {
+        return TokenCounts::default();
+    }
+    counts(&THROTTLE, evidence.lines())
+}
+
+fn counts(regexes: &[Regex], text: &str) -> TokenCounts {
+    let mut best = TokenCounts::default();
+    for regex in regexes {
+        let Some(found) = regex.captures(text) else { continue };
+        let limit = number(&found, "limit");
+        let parts = number(&found, "part1").zip(number(&found, "part2")).map(|(one, two)| one.saturating_add(two));
+        let actual = number(&found, "actual").or(parts);
+        if limit.is_some() && actual.is_some() {
+            return TokenCounts { limit, actual };
+        }
+        if best.limit.is_none() {
+            best = TokenCounts { limit, actual };
+        }
+    }
+    best
+}
+
+fn number(found: &Captures<'_>, name: &str) -> Option<u64> {
+    let text: String = found.name(name)?.as_str().chars().filter(char::is_ascii_digit).collect();
+    text.parse().ok()
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::failure::Report;
+    use crate::failure::evidence::DEFAULT_CAP;
+    use serde_json::json;
+
+    const NOW: Timestamp = Timestamp::from_millis(1_748_944_800_000); // Tue, 03 Jun 2025 10:00:00 GMT
+
+    fn wait(value: serde_json::Value) -> Option<u64> {
+        let evidence = Evidence::of(&Report::from_value(value), DEFAULT_CAP);
+        read(&Kind::RateLimit, &evidence, NOW).retry_after.map(|wait| u64::try_from(wait.as_millis()).unwrap())
+    }
+
+    #[test]
+    fn stated_waits_are_read_in_every_unit() {
+        for (text, want) in [
+            ("Please try again in 6ms.", 6),
+            ("Please try again in 9m38.016s. Need more", 578_016),
+            ("Please retry after 86400 seconds.", 86_400_000),
+            ("Please retry in 47.434392449s.", 47_434),
+            ("Try again in 5 minutes", 300_000),
+            ("Please wait 2 hours and 5 minutes before retrying", 7_500_000),
+            ("Your quota will reset after 3h20m1s.", 12_001_000),
+            ("请在 30 秒后重试", 30_000),
+            ("30秒後に再試行してください", 30_000),
+            ("retry_after: 12", 12_000),
+        ] {
+            assert_eq!(wait(text.into()), Some(want), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_clients_own_plan_and_clock_times_are_no_stated_wait() {
+        for text in [
+            "Retrying in 2 seconds… (attempt 3/10)",
+            "resets 3:30am (Europe/Moscow)",
+            "timed out after 30 s",
+            "retrying 1/5 in 193ms",
+        ] {
+            assert_eq!(wait(text.into()), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn headers_come_before_words_and_dates_are_relative_to_now() {
+        let with = |headers: serde_json::Value| json!({"status": 429, "headers": headers, "body": "try again in 1s"});
+        assert_eq!(wait(with(json!({"retry-after": "7"}))), Some(7_000));
+        assert_eq!(wait(with(json!({"retry-after-ms": "250", "retry-after": "7"}))), Some(250));
+        assert_eq!(wait(with(json!({"Retry-After": "Tue, 03 Jun 2025 10:01:30 GMT"}))), Some(90_000));
+        assert_eq!(wait(with(json!({"retry-after": "Tue, 03 Jun 2025 09:00:00 GMT"}))), Some(1_000));
+        assert_eq!(wait(with(json!({"x-ratelimit-reset-tokens": "28ms"}))), Some(1_000));
+        assert_eq!(wait(with(json!({"retry-after": "-5"}))), Some(1_000));
+        assert_eq!(wait(with(json!({"retry-after": "1e300"}))), Some(1_000));
+        assert_eq!(wait(json!({"status": 429, "headers": {"retry-after": "99999999999"}})), None);
+    }
+
+    #[test]
+    fn token_numbers_keep_their_order_in_each_wording() {
+        for (text, limit, actual) in [
+            ("prompt is too long: 208310 tokens > 200000 maximum", 200_000, Some(208_310)),
+            ("input length and `max_tokens` exceed context limit: 190000 + 20000 > 200000", 200_000, Some(210_000)),
+            (
+                "This model's maximum context length is 128000 tokens. However, your messages resulted in 140211 tokens.",
+                128_000,
+                Some(140_211),
+            ),
+            (
+                "This model's maximum context length is 8192 tokens. However, you requested 9000 tokens (5000 in the messages, 4000 in the completion).",
+                8_192,
+                Some(9_000),
+            ),
+            (
+                "The input token count (3475108) exceeds the maximum number of tokens allowed (1048576).",
+                1_048_576,
+                Some(3_475_108),
+            ),
+            ("Requested tokens (516) exceed context window of 512", 512, Some(516)),
+            ("Range of input length should be [1, 983616]", 983_616, None),
+        ] {
+            let evidence = Evidence::of(&Report::text(text), DEFAULT_CAP);
+            let found = read(&Kind::ContextOverflow, &evidence, NOW).tokens;
+            assert_eq!((found.limit, found.actual), (Some(limit), actual), "{text}");
+        }
+    }
+}

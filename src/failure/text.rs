@@ -1,0 +1,109 @@
+use std::borrow::Cow;
+
+/// Keeps the head and the tail of a long text, cut at character boundaries.
+///
+/// Causes stand at the end of logs and at the start of messages; the middle is noise.
+pub(crate) fn head_and_tail(text: &str, cap: usize) -> Cow<'_, str> {
+    if text.len() <= cap {
+        return Cow::Borrowed(text);
+    }
+    let head = floor(text, cap / 2);
+    let tail = ceil(text, text.len() - cap / 2);
+    Cow::Owned(format!("{}\n…\n{}", &text[..head], &text[tail..]))
+}
+
+/// The first `cap` bytes at most, cut at a character boundary.
+pub(crate) fn head(text: &str, cap: usize) -> &str {
+    &text[..floor(text, cap.min(text.len()))]
+}
+
+fn floor(text: &str, mut at: usize) -> usize {
+    while !text.is_char_boundary(at) {
+        at -= 1;
+    }
+    at
+}
+
+fn ceil(text: &str, mut at: usize) -> usize {
+    while !text.is_char_boundary(at) {
+        at += 1;
+    }
+    at
+}
+
+/// White space runs become one blank, line feeds stay; terminal colours, control and box-drawing
+/// characters go; typographic quotes become plain ones; `[object Object]` disappears.
+pub(crate) fn normalise(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut chars = text.chars().peekable();
+    let mut blank = true;
+    while let Some(ch) = chars.next() {
+        match ch {
+            '\u{1b}' => skip_escape(&mut chars),
+            '\n' | '\r' | '\u{2028}' | '\u{2029}' => {
+                while out.ends_with(' ') {
+                    out.pop();
+                }
+                if !out.is_empty() && !out.ends_with('\n') {
+                    out.push('\n');
+                }
+                blank = true;
+            }
+            '\u{2500}'..='\u{259f}' => push_blank(&mut out, &mut blank),
+            '\u{feff}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2069}' => {}
+            ch if ch.is_whitespace() || ch.is_control() => push_blank(&mut out, &mut blank),
+            ch => {
+                out.push(match ch {
+                    '\u{2018}' | '\u{2019}' => '\'',
+                    '\u{201c}' | '\u{201d}' => '"',
+                    other => other,
+                });
+                blank = false;
+            }
+        }
+    }
+    out.truncate(out.trim_end().len());
+    if out.contains("[object Object]") { out.replace("[object Object]", "") } else { out }
+}
+
+fn push_blank(out: &mut String, blank: &mut bool) {
+    if !*blank {
+        out.push(' ');
+        *blank = true;
+    }
+}
+
+/// Leaves out a terminal control sequence: `ESC [ … letter`, or `ESC` and one character.
+fn skip_escape(chars: &mut std::iter::Peekable<std::str::Chars<'_>>) {
+    if chars.next_if_eq(&'[').is_some() {
+        while let Some(ch) = chars.next() {
+            if ('\u{40}'..='\u{7e}').contains(&ch) {
+                return;
+            }
+        }
+    } else {
+        chars.next();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn colours_boxes_and_blanks_disappear() {
+        assert_eq!(normalise("\u{1b}[91m\u{1b}[1mError: \u{1b}[0mno\t  way │\n│  here  │"), "Error: no way\nhere");
+    }
+
+    #[test]
+    fn an_objects_default_text_is_never_a_message() {
+        assert_eq!(normalise("[object Object]"), "");
+    }
+
+    #[test]
+    fn long_text_keeps_head_and_tail_at_character_boundaries() {
+        let long = "é".repeat(1000) + "end";
+        let cut = head_and_tail(&long, 101);
+        assert!(cut.len() < 120 && cut.starts_with('é') && cut.ends_with("end"));
+    }
+}
