@@ -75,6 +75,21 @@ pub(crate) const RULES: &[Rule] = &[
         ..Rule::BASE
     },
     Rule {
+        name: "http_body_json",
+        kind: &Kind::Network,
+        rank: 79,
+        phrases: &[
+            "body is not valid json",
+            "malformed response",
+            "invalid json response body*",
+            "invalid response body*",
+        ],
+        unless: &["empty or unparsable response"],
+        yes: "API returned an empty or malformed response (HTTP 200), body is not valid JSON",
+        no: "the model's arguments are not valid JSON",
+        ..Rule::BASE
+    },
+    Rule {
         name: "mcp_line_json",
         kind: &Kind::ToolFailed,
         rank: 77,
@@ -172,7 +187,7 @@ pub(crate) const RULES: &[Rule] = &[
                 r"\bexpected (?:an? )?(?:array|string|object|number|boolean|integer)\b,? (?:but )?(?:got|received|found)\b",
             ),
         ],
-        unless: &["bedrock", "invalid_request_error", "json at position", "not valid json"],
+        unless: &["api error: 400*", "bedrock", "invalid_request_error", "json at position", "not valid json"],
         yes: "Error: InputValidationError: The required parameter `content` is missing",
         no: "Unexpected end of JSON input",
         ..Rule::BASE

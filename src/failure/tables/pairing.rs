@@ -9,6 +9,7 @@ pub(crate) const RULES: &[Rule] = &[Rule {
     rank: 89,
     phrases: &[
         "must be followed by tool messages*",
+        "tool use concurrency issues",
         "did not have response messages",
         "ids were found without*",
         "without `tool_result` blocks*",

@@ -72,6 +72,7 @@ pub(crate) const RULES: &[Rule] = &[
         rank: 90,
         phrases: &[
             "insufficient_quota",
+            "check your plan and billing*",
             "insufficientquota",
             "exceeded your current quota",
             "exceeded your monthly included credits",

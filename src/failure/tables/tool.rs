@@ -65,6 +65,25 @@ pub(crate) const RULES: &[Rule] = &[
         ..Rule::BASE
     },
     Rule {
+        name: "bad_flag",
+        kind: &Kind::ProcessFailed,
+        rank: 69,
+        phrases: &[
+            "unrecognized argument*",
+            "unrecognized option*",
+            "unknown option*",
+            "unknown argument*",
+            "unexpected argument*",
+            "unknown flag*",
+            "invalid option*",
+            "no such option*",
+            "flag provided but not defined*",
+        ],
+        yes: "aider: error: unrecognized arguments: --no-such-flag",
+        no: "the flag was raised",
+        ..Rule::BASE
+    },
+    Rule {
         name: "command_terminated_after_timeout",
         kind: &Kind::ToolTimeout,
         rank: 78,
