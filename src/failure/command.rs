@@ -6,8 +6,9 @@ use regex::Regex;
 use serde_json::Value;
 
 use super::evidence::Shape;
+use super::json_text::is_blank;
 use super::text::normalise;
-use super::walk::{Walk, is_blank};
+use super::walk::Walk;
 
 /// How many lines at the end of a stream are read when no line is marked as an error.
 const TAIL_LINES: usize = 40;
@@ -31,7 +32,8 @@ static NOISE: LazyLock<Regex> = LazyLock::new(|| {
         r"(?i)^(?:warning\b|deprecationwarning|reading additional input|yolo mode|ripgrep |at |note:|info\b|debug\b",
         r"|(?:error: )?reconnecting\.\.\.|(?:attempt \d+ failed.*)?retrying\b|loaded cached cred|-+$",
         r"|workdir: |model: |provider: |approval: |sandbox: |reasoning |session id: |tokens used|> |analytics ",
-        r"|the api provider's servers|detected dumb terminal|update git |aider v|git repo: |repo-map: |an unexpected critical error occurred:$",
+        r"|the api provider's servers|detected dumb terminal|update git |aider v|git repo: ",
+        r"|repo-map: |an unexpected critical error occurred:$",
         r"|httpsconnectionpool\(host='raw\.githubusercontent\.com'.*model_prices_and_context_window)",
     ))
     .expect("a constant")
@@ -78,7 +80,7 @@ pub(crate) fn read(walk: &mut Walk) {
         Some(Outcome::Failed(value)) => {
             walk.failed = true;
             walk.verdict = Some(Shape::Failure);
-            walk.value(&value, "", 1);
+            walk.value(&value, 1);
         }
         Some(Outcome::Worked { answered }) if !failed => {
             walk.verdict = Some(if answered == Some(false) { Shape::Empty } else { Shape::Success });

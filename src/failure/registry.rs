@@ -3,9 +3,9 @@ use std::sync::Arc;
 use super::evidence::{DEFAULT_CAP, Evidence};
 use super::facts::{Facts, diagnosis};
 use super::gate::{self, Gate};
+use super::json_text::bounded_copy;
 use super::redaction::mask;
 use super::text::head;
-use super::walk::bounded_copy;
 use super::{
     Category, Detection, ErrorPattern, Explanation, Kind, RecoveryError, Report, RunnerUp, Timestamp, details,
     fingerprint, rule,

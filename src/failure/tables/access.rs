@@ -58,7 +58,11 @@ pub(crate) const RULES: &[Rule] = &[
         regexes: &[
             (
                 "model*",
-                r"\bmodel\b[ `'\x22:]{0,3}[\w./:@\[\]-]{0,80}[`'\x22]{0,2}[,.]? (?:does not exist|not found|not exist|is not found|was not found|is not available|may not exist|not supported|is not supported|could not be found|is not a valid)",
+                concat!(
+                    r"\bmodel\b[ `'\x22:]{0,3}[\w./:@\[\]-]{0,80}[`'\x22]{0,2}[,.]? (?:does not exist|not",
+                    r" found|not exist|is not found|was not found|is not available|may not exist|not",
+                    r" supported|is not supported|could not be found|is not a valid)"
+                ),
             ),
             ("model*", r"\bmodels/[\w.:-]+ is not found"),
             ("model*", r"not[_ ]found[^\n]{0,20}\bmodel: [\w.-]+"),
