@@ -44,7 +44,8 @@ impl Report {
 
     /// A report of a Rust error and the causes below it.
     ///
-    /// `std::io::Error`s anywhere in the chain give their kind as a fact.
+    /// `std::io::Error`s anywhere in the chain give their kind as a fact. A report that stands in the
+    /// chain already is taken as it is.
     ///
     /// ```
     /// use backstop::failure::{Kind, PatternRegistry, Report, Timestamp};
@@ -57,6 +58,9 @@ impl Report {
         let mut chain = Vec::new();
         let mut next = Some(error);
         while let Some(error) = next.filter(|_| chain.len() < MAX_CHAIN) {
+            if let Some(report) = error.downcast_ref::<Self>() {
+                return report.clone();
+            }
             chain.push(one_error(error));
             next = error.source();
         }
@@ -68,6 +72,25 @@ impl Report {
             value = Value::Object(link);
         }
         Self::new(json!({ "error": value }))
+    }
+
+    /// A report of a whole run of a command line: how it ended and the tails of its streams.
+    ///
+    /// ```
+    /// use backstop::failure::{Kind, PatternRegistry, Report, Timestamp};
+    ///
+    /// let report = Report::from_run(Some(1), None, "", "Error: 529 Overloaded");
+    /// let found = PatternRegistry::new().detect_first(&report, Timestamp::default());
+    /// assert_eq!(found.failure().map(|error| &error.kind), Some(&Kind::Overloaded));
+    /// ```
+    pub fn from_run(
+        exit_code: Option<i32>,
+        signal: Option<&str>,
+        stdout: impl Into<String>,
+        stderr: impl Into<String>,
+    ) -> Self {
+        let report = Self::new(json!({"stdout": stdout.into(), "stderr": stderr.into()}));
+        Self { exit_code, signal: signal.map(Into::into), source: Source::Command, ..report }
     }
 
     /// A report of an HTTP response: its status, headers and body (JSON or text).
