@@ -19,6 +19,7 @@ mod tests;
 pub use command::{Command, Execute, Record, Redo};
 pub use episode::{Episode, PhaseName};
 pub use event::{Carrier, Event};
+pub(crate) use note::millis;
 pub use note::{Note, NoteKind};
 pub use plan::{Fence, Moment, Opening, Plan, Redoer};
 pub use resume::Looked;
