@@ -2,6 +2,8 @@
 
 pub mod actors;
 #[cfg(feature = "cli")]
+pub mod cli;
+#[cfg(feature = "cli")]
 pub mod client;
 pub mod engine;
 pub mod failure;

@@ -1,14 +1,14 @@
 //! What recovery would do about a failure that comes back after every redo: the worst case.
 
-use std::collections::VecDeque;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
 use serde::Serialize;
 
-use super::machine::{Carrier, Command, Episode, Event, Execute, Fence, Moment, NoteKind, Opening, Plan, Redoer};
-use super::{Answer, Chain, ChainKey, Choice, Origin, RecoveryConfig, Step, Verdict};
-use crate::failure::{RecoveryError, SessionId, Timestamp, TokenCounts};
+use super::machine::{Carrier, Execute, Hands, Moment, NoteKind, Plan, RecoveryChainExecutor};
+use super::{Answer, Chain, ChainKey, Choice, Origin, RecoveryConfig, Remedy, Step, Turn, Verdict};
+use crate::failure::{RecoveryError, SessionId, TokenCounts};
 
 /// The shortest and the longest a wait can be; they differ where it is jittered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
@@ -111,7 +111,7 @@ impl Forecast {
         config: &RecoveryConfig,
         error: &RecoveryError,
         deadline: Option<Duration>,
-        mut ask: impl FnMut(&Execute, &Episode, Luck) -> Option<Answer>,
+        mut ask: impl FnMut(&Execute, &Arc<RecoveryError>, Luck) -> Option<Answer>,
     ) -> Self {
         let mut worst = run(config, error, deadline, Luck::Worst, &mut ask);
         let best = run(config, error, deadline, Luck::Best, &mut ask);
@@ -183,83 +183,80 @@ impl Forecast {
     }
 }
 
+/// Hands that do nothing in the world: every remedy is carried out, and every redo fails again.
+struct Unlucky<'a> {
+    ask: &'a mut dyn FnMut(&Execute, &Arc<RecoveryError>, Luck) -> Option<Answer>,
+    luck: Luck,
+    error: RecoveryError,
+    redos: u32,
+    unknown: BTreeSet<usize>,
+}
+
+impl Hands for Unlucky<'_> {
+    fn execute(&mut self, attempt: &Execute, error: &RecoveryError) -> Answer {
+        (self.ask)(attempt, &Arc::new(error.clone()), self.luck).unwrap_or_else(|| {
+            self.unknown.insert(attempt.step);
+            Answer::next_strategy("an own strategy, not asked")
+        })
+    }
+
+    fn sleep(&mut self, delay: Duration) {
+        self.error.timestamp = self.error.timestamp + delay;
+    }
+
+    fn carry(&mut self, _: &Remedy) -> Result<Carrier, Arc<str>> {
+        // On the turn, so that the redo says which model it uses.
+        Ok(Carrier::Turn(None))
+    }
+
+    fn can_redo(&self) -> bool {
+        true
+    }
+
+    fn redo(&mut self, turn: &Turn) -> Result<(), Option<Arc<RecoveryError>>> {
+        self.redos += 1;
+        self.error.details.tokens = TokenCounts::default();
+        self.error.model = turn.model.clone().or(self.error.model.take());
+        Err(Some(Arc::new(self.error.clone())))
+    }
+}
+
 fn run(
     config: &RecoveryConfig,
     error: &RecoveryError,
     deadline: Option<Duration>,
     luck: Luck,
-    ask: &mut dyn FnMut(&Execute, &Episode, Luck) -> Option<Answer>,
+    ask: &mut dyn FnMut(&Execute, &Arc<RecoveryError>, Luck) -> Option<Answer>,
 ) -> Forecast {
     let mut forecast = match config.choose(error) {
         Choice::Chain { chain, because } => Forecast::with_chain(&chain, because.to_string()),
         Choice::Escalate { reason } => return Forecast::without_chain(Verdict::Escalated { reason: reason.into() }),
         Choice::Unhandled(why) => return Forecast::without_chain(Verdict::Unhandled(why)),
     };
-    let mut now = error.timestamp;
-    // Every lane is open, so none is asked.
-    let mut error = RecoveryError { lane: None, ..error.clone() };
-    let plan = Plan { config: Arc::new(config.clone()), computing: Arc::default() };
-    let opening = Opening {
-        episode: 1,
-        error: Arc::new(error.clone()),
-        redoer: Redoer::Caller,
-        turn: None,
-        deadline: deadline.map(|span| now + span),
-        after: Fence::default(),
-    };
-    let (mut episode, commands) = match Episode::start(nobody(), opening, &plan, Moment { now, seed: 0 }) {
-        Ok(started) => started,
-        Err(verdict) => return Forecast { verdict, ..forecast },
-    };
-    let mut due = VecDeque::from(commands);
-    let mut asked = 0;
-    loop {
-        for note in episode.take_notes() {
-            forecast.note(note.what, &mut asked);
-        }
-        let Some(command) = due.pop_front() else { break };
-        if episode.executions() > Forecast::MAX_EXECUTIONS {
-            forecast.complete = false;
-            break;
-        }
-        let event = match command {
-            Command::Persist { seq, record } => Event::Persisted { seq, record },
-            Command::Execute(execute) => {
-                let answer = ask(&execute, &episode, luck).unwrap_or_else(|| {
-                    if let Some(step) = forecast.steps.get_mut(execute.step) {
-                        step.unknown = true;
-                    }
-                    Answer::next_strategy("an own strategy, not asked")
-                });
-                Event::Answered { seq: execute.seq, answer, injections: vec![] }
-            }
-            Command::Wait { until, epoch } => {
-                now = now.max(until);
-                Event::DelayElapsed { epoch }
-            }
-            Command::AskLane { epoch, .. } => Event::LaneOpen { epoch },
-            // On the turn, so that the redo says which model it uses.
-            Command::Carry { seq, .. } => Event::Carried { seq, by: Carrier::Turn(None) },
-            Command::Redo(redo) => {
-                error.timestamp = now;
-                error.details.tokens = TokenCounts::default();
-                error.model = redo.turn.model.or(error.model);
-                Event::Reported { seq: redo.turn.seq, error: Some(Arc::new(error.clone())) }
-            }
-            Command::Finish(verdict) => {
-                forecast.verdict = verdict;
-                break;
-            }
-        };
-        due.extend(episode.on(event, &plan, now));
+    let now = error.timestamp;
+    let mut hands = Unlucky { ask, luck, error: error.clone(), redos: 0, unknown: BTreeSet::new() };
+    let mut bounded = config.clone();
+    bounded.limits.max_total_attempts = config.limits().max_total_attempts.min(Forecast::MAX_EXECUTIONS);
+    let plan = Plan { config: Arc::new(bounded), computing: Arc::default() };
+    let mut executor = RecoveryChainExecutor::new(plan);
+    if let Some(span) = deadline {
+        executor = executor.with_deadline(now + span);
     }
-    forecast.executions = episode.executions();
-    forecast.redos = episode.redos();
+    let session = SessionId::new("forecast").expect("the text is not empty");
+    let outcome = executor.run(session, Arc::new(error.clone()), Moment { now, seed: 0 }, &mut hands);
+    let mut asked = 0;
+    for note in outcome.notes {
+        forecast.note(note.what, &mut asked);
+    }
+    for step in hands.unknown {
+        if let Some(step) = forecast.steps.get_mut(step) {
+            step.unknown = true;
+        }
+    }
+    forecast.complete =
+        outcome.executions < Forecast::MAX_EXECUTIONS.min(config.limits().max_total_attempts.saturating_add(1));
+    (forecast.verdict, forecast.executions, forecast.redos) = (outcome.verdict, outcome.executions, hands.redos);
     forecast
-}
-
-fn nobody() -> SessionId {
-    SessionId::new("forecast").expect("the text is not empty")
 }
 
 #[cfg(test)]

@@ -1,9 +1,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{Attempt, AttemptParts, EarlierAttempt, Strategy, StrategyRegistry};
-use crate::failure::RecoveryError;
-use crate::policy::machine::{Episode, Execute};
+use super::{Attempt, AttemptParts, Strategy, StrategyRegistry};
+use crate::failure::{RecoveryError, SessionId};
+use crate::policy::machine::Execute;
 use crate::policy::{Answer, Backoff, Forecast, Luck, RecoveryConfig};
 
 /// What the built-in strategies would do about a failure that comes back after every redo: the worst
@@ -22,9 +22,9 @@ use crate::policy::{Answer, Backoff, Forecast, Luck, RecoveryConfig};
 /// ```
 pub fn forecast(config: &RecoveryConfig, error: &RecoveryError, deadline: Option<Duration>) -> Forecast {
     let strategies = StrategyRegistry::new();
-    Forecast::of(config, error, deadline, |execute, episode, luck| {
+    Forecast::of(config, error, deadline, |execute, error, luck| {
         let Some(Strategy::Computes(strategy)) = strategies.get(&execute.plan.strategy) else { return None };
-        let answer = strategy.decide(&attempt(execute, episode));
+        let answer = strategy.decide(&attempt(execute, error));
         Some(if luck == Luck::Best && is_jittered(execute) { lucky(answer) } else { answer })
     })
 }
@@ -43,15 +43,14 @@ fn lucky(mut answer: Answer) -> Answer {
 }
 
 /// The attempt as a strategy would see it, its jitter off.
-fn attempt(execute: &Execute, episode: &Episode) -> Attempt {
-    let same_step = episode.attempts().iter().filter(|earlier| earlier.chain_position == execute.step);
+fn attempt(execute: &Execute, error: &Arc<RecoveryError>) -> Attempt {
     Attempt::from(AttemptParts {
-        session: episode.session().clone(),
-        error: Arc::clone(episode.error()),
+        session: SessionId::new("forecast").expect("the text is not empty"),
+        error: Arc::clone(error),
         number: execute.attempt,
         seq: execute.seq,
         config: execute.plan.clone().with("jitter", false).config,
-        earlier: same_step.map(|one| EarlierAttempt { seq: one.seq, tokens: one.tokens }).collect(),
+        earlier: Arc::default(),
         client: None,
         seed: execute.seed,
     })

@@ -1,0 +1,29 @@
+use std::process::ExitCode;
+
+use clap::Parser;
+use clap::error::ErrorKind;
+
+use super::args::{Cli, Verb};
+use super::{Exit, logging};
+
+/// The whole program: arguments in, exit code out.
+pub fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => {
+            let _nobody_reads = error.print();
+            return match error.kind() {
+                ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => Exit::Done,
+                _ => Exit::Usage,
+            }
+            .into();
+        }
+    };
+    logging::start(&cli.globals);
+    run(cli).into()
+}
+
+fn run(cli: Cli) -> Exit {
+    let Cli { globals: _, verb } = cli;
+    match verb {}
+}
