@@ -3,6 +3,7 @@ use std::path::PathBuf;
 use clap::{ArgAction, Args, Parser, Subcommand};
 
 use super::exit::EXIT_CODES;
+use super::{check, classify, completions, explain, schema, sessions};
 
 /// Keeps AI-agent sessions alive: recovers failed turns.
 #[derive(Debug, Parser)]
@@ -36,4 +37,11 @@ pub struct Globals {
 
 /// What to do.
 #[derive(Debug, Subcommand)]
-pub(super) enum Verb {}
+pub(super) enum Verb {
+    Check(check::CheckArgs),
+    Classify(classify::ClassifyArgs),
+    Explain(explain::ExplainArgs),
+    Sessions(sessions::SessionsArgs),
+    Schema(schema::SchemaArgs),
+    Completions(completions::CompletionsArgs),
+}

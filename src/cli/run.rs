@@ -4,7 +4,7 @@ use clap::Parser;
 use clap::error::ErrorKind;
 
 use super::args::{Cli, Verb};
-use super::{Exit, logging};
+use super::{Exit, check, classify, completions, explain, logging, schema, sessions};
 
 /// The whole program: arguments in, exit code out.
 pub fn main() -> ExitCode {
@@ -24,6 +24,13 @@ pub fn main() -> ExitCode {
 }
 
 fn run(cli: Cli) -> Exit {
-    let Cli { globals: _, verb } = cli;
-    match verb {}
+    let Cli { globals, verb } = cli;
+    match verb {
+        Verb::Check(args) => check::run(&args, &globals),
+        Verb::Classify(args) => classify::run(&args, &globals),
+        Verb::Explain(args) => explain::run(&args, &globals),
+        Verb::Sessions(args) => sessions::run(&args, &globals),
+        Verb::Schema(args) => schema::run(&args),
+        Verb::Completions(args) => completions::run(&args),
+    }
 }
