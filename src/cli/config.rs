@@ -30,7 +30,7 @@ pub(super) fn build(builder: ConfigBuilder) -> Result<RecoveryConfig, Exit> {
             Ok(loaded.config)
         }
         Err(problems) => {
-            for problem in problems.0 {
+            for problem in problems.diagnostics() {
                 output::note(problem);
             }
             Err(Exit::Config)
