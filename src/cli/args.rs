@@ -2,7 +2,9 @@ use std::path::PathBuf;
 
 use clap::{ArgAction, Args, Parser, Subcommand};
 
+use super::exec::ExecArgs;
 use super::exit::EXIT_CODES;
+use super::pipe::PipeArgs;
 
 /// Keeps AI-agent sessions alive: recovers failed turns.
 #[derive(Debug, Parser)]
@@ -36,4 +38,7 @@ pub struct Globals {
 
 /// What to do.
 #[derive(Debug, Subcommand)]
-pub(super) enum Verb {}
+pub(super) enum Verb {
+    Exec(Box<ExecArgs>),
+    Pipe(PipeArgs),
+}

@@ -4,7 +4,7 @@ use clap::Parser;
 use clap::error::ErrorKind;
 
 use super::args::{Cli, Verb};
-use super::{Exit, logging};
+use super::{Exit, exec, logging, pipe};
 
 /// The whole program: arguments in, exit code out.
 pub fn main() -> ExitCode {
@@ -24,6 +24,9 @@ pub fn main() -> ExitCode {
 }
 
 fn run(cli: Cli) -> Exit {
-    let Cli { globals: _, verb } = cli;
-    match verb {}
+    let Cli { globals, verb } = cli;
+    match verb {
+        Verb::Exec(args) => exec::run(&args, &globals),
+        Verb::Pipe(args) => pipe::run(&args, &globals),
+    }
 }

@@ -140,12 +140,8 @@ impl Forecast {
     }
 
     fn with_chain(chain: &Chain, because: String) -> Self {
-        let step = |step: &Step| ForecastStep {
-            step: step.clone(),
-            skipped_because: None,
-            attempts: vec![],
-            unknown: false,
-        };
+        let step =
+            |step: &Step| ForecastStep { step: step.clone(), skipped_because: None, attempts: vec![], unknown: false };
         Self {
             chain: Some(ForecastChain { key: chain.key.clone(), origin: chain.origin.clone(), because }),
             steps: chain.steps.iter().map(step).collect(),
