@@ -10,7 +10,6 @@ use crate::failure::{Detection, ErrorPattern, Kind, Report, SessionId, Timestamp
 use crate::policy::machine::{Event, PhaseName, Record, Redoer};
 use crate::policy::session::KeptVerdict;
 use crate::policy::{ChainKey, RecoveryAttempt};
-use crate::state::RecoveryMetricsSnapshot;
 use crate::strategy::SessionClient;
 
 /// What a session's actor is told.
@@ -157,16 +156,13 @@ pub(crate) enum PersistenceMsg {
 
 pub(crate) enum MetricsMsg {
     /// A failure was detected.
-    Detected {
-        kind: Kind,
-    },
+    Detected { kind: Kind },
     /// An episode ended, or a failure opened none.
     Ended(Arc<Outcome>),
     /// Disk trouble began.
     NotDurable,
-    Snapshot {
-        reply: oneshot::Sender<RecoveryMetricsSnapshot>,
-    },
+    /// Tell when everything sent before is counted.
+    Flush { done: oneshot::Sender<()> },
     #[cfg(any(test, feature = "test-util"))]
     Panic,
 }

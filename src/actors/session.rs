@@ -355,6 +355,7 @@ impl SessionState {
             attempts: episode.attempts().to_vec(),
             injections: episode.injections().to_vec(),
             notes: std::mem::take(&mut self.notes),
+            thawed: episode.thawed(),
             started: episode.started(),
             ended: self.shared.now(),
             durable: self.durable,

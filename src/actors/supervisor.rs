@@ -102,7 +102,7 @@ impl RootState {
                 actor.get_cell()
             }
             Which::Metrics => {
-                let (actor, _) = Actor::spawn_linked(None, MetricsActor, Arc::clone(collected), me).await?;
+                let (actor, _) = Actor::spawn_linked(None, MetricsActor, collected.clone(), me).await?;
                 shared.set_metrics(actor.clone());
                 actor.get_cell()
             }

@@ -6,8 +6,8 @@ use tokio::sync::oneshot;
 
 use super::{EngineBuilder, SessionHandle};
 use crate::actors::{
-    Collected, DetectorMsg, EngineError, EventStream, LaneMsg, LanePermit, LanePressure, Permit, PersistenceMsg,
-    RecoveryMsg, Refused, SessionMsg, SessionStatus, Shared, ask,
+    Collected, DetectorMsg, EngineError, EventStream, LaneMsg, LanePermit, LanePressure, MetricsMsg, Permit,
+    PersistenceMsg, RecoveryMsg, Refused, SessionMsg, SessionStatus, Shared, ask,
 };
 use crate::failure::{Detection, ErrorPattern, LaneKey, PatternRegistry, Report, SessionId};
 use crate::policy::config::PatternSpec;
@@ -168,9 +168,20 @@ impl RecoveryEngine {
         Ok(())
     }
 
-    /// What recovery has done so far.
+    /// What recovery has done so far. Sessions report when an episode ends, so the last moments may
+    /// still be on their way.
     pub fn metrics(&self) -> RecoveryMetricsSnapshot {
         crate::actors::snapshot(&self.collected)
+    }
+
+    /// The same, once everything that was sent before is counted.
+    ///
+    /// # Errors
+    ///
+    /// [`EngineError::Stopped`] at the engine's end.
+    pub async fn settled_metrics(&self) -> Result<RecoveryMetricsSnapshot, EngineError> {
+        ask(self.shared.metrics(), |done| MetricsMsg::Flush { done }).await?;
+        Ok(self.metrics())
     }
 
     /// What happens from now on, as a bounded stream with marks where this receiver missed something.

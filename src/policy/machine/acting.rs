@@ -1,5 +1,6 @@
 //! Acting: a step's strategy is asked, and its answer is followed.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,7 +9,7 @@ use super::episode::{After, Episode, Next, Phase};
 use super::event::Event;
 use super::note::NoteKind;
 use super::plan::{Plan, Redoer};
-use crate::failure::Timestamp;
+use crate::failure::{Timestamp, mask};
 use crate::policy::{Answer, Cause, Chain, RecoveryAttempt, Remedy, Step, Verdict, runnable, seed};
 
 impl Episode {
@@ -200,11 +201,15 @@ impl Episode {
     }
 }
 
-/// What a strategy said, cut to a length that every record can hold.
+/// What a strategy said, masked (R12) and cut to a length that every record can hold.
 fn bounded(text: &Arc<str>) -> Arc<str> {
     /// The longest message or reason that is kept, in characters: a sentence or two.
     const MAX_CHARS: usize = 1_000;
-    text.char_indices().nth(MAX_CHARS).map_or_else(|| Arc::clone(text), |(end, _)| text[..end].into())
+    let cut = text.char_indices().nth(MAX_CHARS).map_or(&**text, |(end, _)| &text[..end]);
+    match mask(cut) {
+        Cow::Borrowed(same) if same.len() == text.len() => Arc::clone(text),
+        masked => masked.into(),
+    }
 }
 
 /// An answer that cannot be followed counts as `next_strategy` (R9).
