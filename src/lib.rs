@@ -39,6 +39,8 @@
 
 pub mod actors;
 #[cfg(feature = "cli")]
+pub mod cli;
+#[cfg(feature = "cli")]
 pub mod client;
 pub mod engine;
 pub mod failure;

@@ -346,7 +346,7 @@ fn own_patterns(config: &RecoveryConfig) -> Vec<ErrorPattern> {
     config.patterns().iter().filter_map(compiled).collect()
 }
 
-pub(super) fn add_patterns(patterns: &mut PatternRegistry, config: &RecoveryConfig) {
+pub(crate) fn add_patterns(patterns: &mut PatternRegistry, config: &RecoveryConfig) {
     for pattern in own_patterns(config) {
         patterns.register(pattern);
     }

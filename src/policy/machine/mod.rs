@@ -24,6 +24,7 @@ pub use command::{Command, Execute, Record, Redo};
 pub use episode::Episode;
 pub use event::{Carrier, Event};
 pub use executor::{ChainOutcome, Hands, RecoveryChainExecutor};
+pub(crate) use note::millis;
 pub use note::{Note, NoteKind};
 pub use plan::{Fence, Moment, Opening, Plan, Redoer};
 pub use reading::PhaseName;
