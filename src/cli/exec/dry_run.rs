@@ -133,17 +133,25 @@ fn described(step: &ForecastStep, args: &ExecArgs) -> String {
             }
         }
         _ => {
-            /// As many as show how they grow.
-            const SHOWN: usize = 6;
-            let redos: Vec<_> = step.attempts.iter().filter(|attempt| &*attempt.status == "retry").collect();
-            let shown = redos.iter().take(SHOWN);
-            let mut waits: Vec<String> = shown.map(|attempt| human::span(attempt.delay.longest)).collect();
-            if redos.len() > SHOWN {
-                waits.push(format!("… {} times", redos.len()));
-            }
-            if waits.is_empty() { name.to_owned() } else { format!("{name} after {}", waits.join(", ")) }
+            let redos = step.attempts.iter().filter(|attempt| &*attempt.status == "retry");
+            let waits: Vec<Duration> = redos.map(|attempt| attempt.delay.longest).collect();
+            format!("{name}{}", after(&waits))
         }
     }
+}
+
+/// `, 8 times` where nothing is waited for, ` after 2 s, 4 s` else.
+fn after(waits: &[Duration]) -> String {
+    /// As many as show how they grow.
+    const SHOWN: usize = 6;
+    if waits.iter().all(Duration::is_zero) {
+        return if waits.len() > 1 { format!(", {} times", waits.len()) } else { String::new() };
+    }
+    let mut shown: Vec<String> = waits.iter().take(SHOWN).copied().map(human::span).collect();
+    if waits.len() > SHOWN {
+        shown.push(format!("… {} times", waits.len()));
+    }
+    format!(" after {}", shown.join(", "))
 }
 
 fn text(plan: &DryRun) -> String {

@@ -18,6 +18,7 @@ pub(super) fn failed(number: u32, outcome: &ChildOutcome, error: Option<&Recover
         _ => outcome.exit.to_string(),
     };
     match error {
+        Some(error) if error.message.is_empty() => format!("try {number} failed ({how}): {}", error.kind),
         Some(error) => format!("try {number} failed ({how}): {}: {}", error.kind, brief(&error.message)),
         None => format!("try {number} failed ({how})"),
     }
@@ -31,6 +32,10 @@ pub(super) fn decision(what: &NoteKind, verbose: bool) -> Option<String> {
         }
         NoteKind::NoChain { kind, reason } => format!("no chain for {kind}: {}", brief(reason)),
         NoteKind::StepSkipped { strategy, reason, .. } => format!("{strategy} is passed over: {}", brief(reason)),
+        // Their words tell of what is done only now, or not done at all.
+        NoteKind::Answered { strategy, .. } if matches!(&**strategy, "compact" | "summarize" | "rollback") => {
+            format!("{strategy} is tried")
+        }
         NoteKind::Answered { strategy, text, .. } => format!("{strategy}: {}", brief(text)),
         NoteKind::WaitRefused { delay, because } => {
             format!("a wait of {} is not begun: {because}", human::span(*delay))
