@@ -49,7 +49,7 @@ pub mod state;
 pub mod strategy;
 
 pub use actors::{Directive, EngineError, EngineEvent, Outcome, RecoveryMsg, Runner};
-pub use engine::{Done, RecoveryEngine, Recovered, Stopped, ToReport};
+pub use engine::{Done, Recovered, RecoveryEngine, Stopped, ToReport};
 pub use failure::{
     Category, Detection, ErrorPattern, Kind, LaneKey, PatternRegistry, RecoveryError, Report, SessionId, Timestamp,
 };

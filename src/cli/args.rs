@@ -2,7 +2,9 @@ use std::path::PathBuf;
 
 use clap::{ArgAction, Args, Parser, Subcommand};
 
+use super::exec::ExecArgs;
 use super::exit::EXIT_CODES;
+use super::pipe::PipeArgs;
 use super::{check, classify, completions, explain, schema, sessions};
 
 /// Keeps AI-agent sessions alive: recovers failed turns.
@@ -38,6 +40,8 @@ pub struct Globals {
 /// What to do.
 #[derive(Debug, Subcommand)]
 pub(super) enum Verb {
+    Exec(Box<ExecArgs>),
+    Pipe(PipeArgs),
     Check(check::CheckArgs),
     Classify(classify::ClassifyArgs),
     Explain(explain::ExplainArgs),

@@ -50,3 +50,23 @@ pub(super) fn stopped(cause: &io::Error) -> super::Exit {
 pub(super) fn note(text: impl Display) {
     let _nobody_reads = writeln!(io::stderr().lock(), "backstop: {text}");
 }
+
+/// Writes one value as a line of JSON to stderr.
+pub(super) fn json_note(value: &impl Serialize) {
+    match serde_json::to_string(value) {
+        Ok(text) => {
+            let _nobody_reads = writeln!(io::stderr().lock(), "{text}");
+        }
+        Err(error) => tracing::error!(%error, "cannot write this as JSON"),
+    }
+}
+
+/// A text as a shell takes it for one word.
+pub(super) fn quoted(text: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-./:=@%+,".contains(c);
+    match text {
+        "" => "''".to_owned(),
+        text if text.chars().all(is_plain) => text.to_owned(),
+        text => format!("'{}'", text.replace('\'', r"'\''")),
+    }
+}

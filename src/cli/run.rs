@@ -4,7 +4,7 @@ use clap::Parser;
 use clap::error::ErrorKind;
 
 use super::args::{Cli, Verb};
-use super::{Exit, check, classify, completions, explain, logging, schema, sessions};
+use super::{Exit, check, classify, completions, exec, explain, logging, pipe, schema, sessions};
 
 /// The whole program: arguments in, exit code out.
 pub fn main() -> ExitCode {
@@ -26,6 +26,8 @@ pub fn main() -> ExitCode {
 fn run(cli: Cli) -> Exit {
     let Cli { globals, verb } = cli;
     match verb {
+        Verb::Exec(args) => exec::run(&args, &globals),
+        Verb::Pipe(args) => pipe::run(&args, &globals),
         Verb::Check(args) => check::run(&args, &globals),
         Verb::Classify(args) => classify::run(&args, &globals),
         Verb::Explain(args) => explain::run(&args, &globals),
