@@ -78,7 +78,7 @@ async fn a_reset_waits_for_no_lock_and_names_its_holder() {
     let refused = sessions(dir.path(), &["reset", "open"]);
     assert_eq!(refused.status.code(), Some(4), "{refused:?}");
     assert!(err(&refused).contains(&format!("process {}", std::process::id())), "{refused:?}");
-    assert!(err(&refused).contains("stop it and try again"), "{refused:?}");
+    assert!(err(&refused).contains("stop that process and try again"), "{refused:?}");
 
     engine.shutdown().await;
     assert!(dir.path().join("recovery-open.json").exists());
@@ -124,4 +124,28 @@ fn a_place_that_cannot_be_used_has_its_own_exit_code() {
     let list = sessions(&dir.path().join("link"), &[]);
     assert_eq!(list.status.code(), Some(3), "{list:?}");
     assert!(err(&list).contains("symbolic link"), "{list:?}");
+}
+
+#[cfg(unix)]
+#[test]
+fn the_sessions_of_exec_are_found_and_reset_as_well() {
+    let dir = TempDir::new().unwrap();
+    let config = dir.path().join("fast.yaml");
+    let chain = "session_error: [{strategy: retry, config: {max_retries: 1, backoff_ms: 1}}, abort]\n";
+    std::fs::write(&config, chain).unwrap();
+    let failed = Command::new(env!("CARGO_BIN_EXE_backstop"))
+        .arg("--state-dir")
+        .arg(dir.path())
+        .arg("--config")
+        .arg(&config)
+        .args(["exec", "--session", "job", "--", "sh", "-c", "echo '503 Service Unavailable' >&2; exit 1"])
+        .output()
+        .unwrap();
+    assert_eq!(failed.status.code(), Some(80), "{failed:?}");
+    let list = sessions(dir.path(), &[]);
+    let line = out(&list).lines().find(|line| line.starts_with("job")).unwrap_or_else(|| panic!("{list:?}"));
+    assert!(line.contains("exec") && line.contains("aborted"), "{list:?}");
+    assert!(out(&sessions(dir.path(), &["show", "job"])).contains("1. retry"));
+    assert_eq!(sessions(dir.path(), &["reset", "job"]).status.code(), Some(0));
+    assert!(out(&sessions(dir.path(), &["show", "job"])).contains("at rest"));
 }

@@ -1,8 +1,9 @@
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 
+use super::exec::session::directories;
 use super::human::{ago, escaped, moment, short, span, table};
 use super::{Exit, Globals, output};
 use crate::actors::{Clock, SystemClock};
@@ -14,7 +15,8 @@ use crate::state::{FileStore, Inspection, RecoveryState, RecoveryStateStore, Ses
 
 /// Look at the sessions of a state directory, or reset one.
 ///
-/// Looking works beside a running process and changes nothing. A reset needs the directory for itself:
+/// The sessions are those of hosts and `pipe` in the directory itself, and those of `exec`, which have one
+/// each inside it. Looking works beside a running process and changes nothing. A reset needs the directory for itself:
 /// exit code 4 says that another process has it.
 #[derive(Debug, Args)]
 pub(super) struct SessionsArgs {
@@ -40,49 +42,81 @@ enum What {
     },
 }
 
+/// A place where sessions are kept.
+struct Place {
+    dir: PathBuf,
+    keeper: &'static str,
+    inspection: Inspection,
+}
+
 pub(super) fn run(args: &SessionsArgs, globals: &Globals) -> Exit {
-    let dir = &globals.state_dir;
-    let inspection = match FileStore::inspect(dir) {
-        Ok(inspection) => inspection,
+    let places = match places(&globals.state_dir) {
+        Ok(places) => places,
         Err(error) => return refused(&error),
     };
-    if inspection.unreadable_bytes() > 0 {
-        let bytes = inspection.unreadable_bytes();
-        output::note(format_args!("warning: {bytes} bytes of the log do not read; newer states may be missing"));
-    }
     match &args.what {
-        None | Some(What::List) => list(&inspection, globals, SystemClock.now()),
-        Some(What::Show { id }) => with_session(id, &inspection, dir, |record| show(record, globals)),
-        Some(What::Reset { id }) => with_session(id, &inspection, dir, |record| reset(record, globals)),
+        None | Some(What::List) => list(&places, globals, SystemClock.now()),
+        Some(What::Show { id }) => with_session(id, &places, globals, |_, record| show(record, globals)),
+        Some(What::Reset { id }) => with_session(id, &places, globals, |place, record| reset(&place.dir, record)),
     }
 }
 
-/// Does something with a session that is there.
+/// The state directory itself, used by hosts and `pipe`, and those of `exec` inside it, one a session.
+fn places(state_dir: &Path) -> Result<Vec<Place>, StateError> {
+    let place = |dir: PathBuf, keeper| {
+        let inspection = FileStore::inspect(&dir)?;
+        if inspection.unreadable_bytes() > 0 {
+            let (bytes, dir) = (inspection.unreadable_bytes(), dir.display());
+            output::note(format_args!(
+                "warning: {bytes} bytes of the log in {dir} do not read; newer states may be missing"
+            ));
+        }
+        Ok(Place { dir, keeper, inspection })
+    };
+    let mut places = vec![place(state_dir.to_owned(), "host")?];
+    for dir in directories(state_dir) {
+        match place(dir, "exec") {
+            Ok(one) => places.push(one),
+            // One that does not read hides no other.
+            Err(error) => output::note(format_args!("warning: {}", output::with_causes(&error))),
+        }
+    }
+    Ok(places)
+}
+
+/// Does something with a session wherever it is kept: `exec` and a host may use the same id.
 fn with_session(
     id: &str,
-    inspection: &Inspection,
-    dir: &Path,
-    what: impl FnOnce(&StateRecord) -> Result<(), StateError>,
+    places: &[Place],
+    globals: &Globals,
+    what: impl Fn(&Place, &StateRecord) -> Result<(), StateError>,
 ) -> Exit {
     let Ok(session) = SessionId::new(id) else {
         output::note("error: a session id must not be empty");
         return Exit::Usage;
     };
-    let Some(record) = inspection.load(&session) else {
-        output::note(format_args!("error: no session {:?} in {}", escaped(id), dir.display()));
+    let found: Vec<_> = places.iter().filter_map(|place| Some((place, place.inspection.load(&session)?))).collect();
+    if found.is_empty() {
+        output::note(format_args!("error: no session \"{}\" in {}", escaped(id), globals.state_dir.display()));
         return Exit::Problems;
-    };
-    match what(&record) {
-        Ok(()) => Exit::Done,
-        Err(error) => refused(&error),
     }
+    let mut exit = Exit::Done;
+    for (place, record) in found {
+        if let Err(error) = what(place, &record) {
+            exit = refused(&error);
+        }
+    }
+    exit
 }
 
 fn refused(error: &StateError) -> Exit {
     output::error(error);
     match error {
         StateError::Locked { .. } => {
-            output::note("have that process reset the session, or stop it and try again; looking needs no lock");
+            output::note(
+                "stop that process and try again, or have it reset the session itself: `pipe` takes a reset \
+                 request, an engine `reset`, and `exec` starts afresh with another --session",
+            );
             Exit::Busy
         }
         StateError::Unreadable { .. } => Exit::Problems,
@@ -90,25 +124,35 @@ fn refused(error: &StateError) -> Exit {
     }
 }
 
-fn list(inspection: &Inspection, globals: &Globals, now: Timestamp) -> Exit {
-    let sessions = inspection.list();
+fn list(places: &[Place], globals: &Globals, now: Timestamp) -> Exit {
+    let sessions: Vec<(&Place, SessionSummary)> =
+        places.iter().flat_map(|place| place.inspection.list().into_iter().map(move |one| (place, one))).collect();
     if globals.json {
+        let sessions: Vec<Value> = sessions.iter().map(|(place, session)| summary_json(place, session)).collect();
         output::json_line(&json!({"state_dir": globals.state_dir, "now": now, "sessions": sessions}));
     } else if sessions.is_empty() {
         output::line(format_args!("no sessions in {}", globals.state_dir.display()));
     } else {
-        let rows: Vec<_> = sessions.iter().map(|session| row(session, now)).collect();
-        output::line(table(["SESSION", "STATE", "ATTEMPTS", "CHANGED", "DETAIL"], &rows).trim_end());
+        let rows: Vec<_> = sessions.iter().map(|(place, session)| row(session, place.keeper, now)).collect();
+        output::line(table(["SESSION", "OF", "STATE", "ATTEMPTS", "CHANGED", "DETAIL"], &rows).trim_end());
     }
     Exit::Done
 }
 
-fn row(session: &SessionSummary, now: Timestamp) -> [String; 5] {
+fn summary_json(place: &Place, session: &SessionSummary) -> Value {
+    let mut line = json!(session);
+    line["of"] = place.keeper.into();
+    line["dir"] = place.dir.display().to_string().into();
+    line
+}
+
+fn row(session: &SessionSummary, keeper: &str, now: Timestamp) -> [String; 6] {
     /// Longer ids and texts would break the table; `--json` has them whole.
     const SHOWN: usize = 48;
     let id = short(&escaped(session.session.as_str()), SHOWN);
     if !session.readable {
-        return [id, "unreadable".into(), String::new(), String::new(), "written by another version?".into()];
+        let none = String::new;
+        return [id, keeper.into(), "unreadable".into(), none(), none(), "written by another version?".into()];
     }
     let (state, detail) = match (&session.phase, &session.verdict) {
         (Some(phase), _) => (phase_word(*phase), session.waits_until.map(|until| waits(until, now))),
@@ -117,6 +161,7 @@ fn row(session: &SessionSummary, now: Timestamp) -> [String; 5] {
     };
     [
         id,
+        keeper.to_owned(),
         state.to_owned(),
         session.attempts.to_string(),
         session.updated.map(|then| ago(then, now)).unwrap_or_default(),
@@ -218,8 +263,8 @@ fn attempts(state: &RecoveryState, now: Timestamp) -> String {
     table(["ATTEMPT", "WHEN", "FAILURE", "STEP", "ANSWER", "MESSAGE"], &rows)
 }
 
-fn reset(record: &StateRecord, globals: &Globals) -> Result<(), StateError> {
-    let (mut store, notes) = FileStore::open(&globals.state_dir, Default::default())?;
+fn reset(dir: &Path, record: &StateRecord) -> Result<(), StateError> {
+    let (mut store, notes) = FileStore::open(dir, Default::default())?;
     for note in notes {
         output::note(format_args!("warning: {note}"));
     }
