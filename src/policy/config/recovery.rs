@@ -135,3 +135,13 @@ impl RecoveryConfig {
         self.chains.values()
     }
 }
+
+#[cfg(test)]
+impl RecoveryConfig {
+    /// The built-in layer with these chains and limits over it.
+    pub(crate) fn with_chains(chains: impl IntoIterator<Item = Chain>, limits: Limits) -> Self {
+        let mut config = Self { limits, ..Self::default() };
+        config.chains.extend(chains.into_iter().map(|chain| (chain.key.clone(), Arc::new(chain))));
+        config
+    }
+}

@@ -49,8 +49,9 @@ impl Episode {
         if !chain.steps.last().is_some_and(closes) {
             return self.exhausted(Cause::Attempts, now);
         }
-        if let Some(place) = self.places.get_mut(&self.chain) {
-            (place.step, place.attempt) = (chain.steps.len() - 1, 1);
+        let last = chain.steps.len() - 1;
+        if let Some(place) = self.places.get_mut(&self.chain).filter(|place| place.step != last) {
+            (place.step, place.attempt) = (last, 1);
         }
         self.execute(chain, true, plan, now)
     }

@@ -7,6 +7,7 @@ mod acting;
 mod command;
 mod episode;
 mod event;
+mod executor;
 mod note;
 mod plan;
 mod redoing;
@@ -14,11 +15,14 @@ mod resume;
 mod waiting;
 
 #[cfg(test)]
+pub(crate) mod fixture;
+#[cfg(test)]
 mod tests;
 
 pub use command::{Command, Execute, Record, Redo};
 pub use episode::{Episode, PhaseName};
 pub use event::{Carrier, Event};
+pub use executor::{ChainOutcome, Hands, RecoveryChainExecutor};
 pub use note::{Note, NoteKind};
 pub use plan::{Fence, Moment, Opening, Plan, Redoer};
 pub use resume::Looked;

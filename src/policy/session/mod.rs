@@ -3,6 +3,8 @@
 mod history;
 mod intake;
 mod memory;
+#[cfg(test)]
+mod tests;
 
 pub use history::{History, Strikes};
 pub use intake::{Intake, ReportKey};

@@ -1,0 +1,5 @@
+mod properties;
+mod restart;
+mod stories;
+mod table;
+mod vectors;
