@@ -31,6 +31,10 @@ pub use events::{EngineEvent, EventStream};
 pub(crate) use lane::LaneMsg;
 pub use lane::{LanePermit, LanePressure, Refused};
 pub(crate) use messages::{Adoption, DetectorMsg, PersistenceMsg, SessionMsg, ask};
+#[cfg(feature = "test-util")]
+pub(crate) use messages::MetricsMsg;
+#[cfg(feature = "test-util")]
+pub(crate) use writer::Latency;
 pub use messages::{EpisodeStatus, SessionStatus};
 pub(crate) use metrics::{Collected, snapshot};
 pub(crate) use outcome::Told;
