@@ -15,7 +15,6 @@ pub(super) const OWN: &str = "backstop";
 
 /// How a [`FileStore`] keeps its files.
 #[derive(Debug, Clone)]
-#[non_exhaustive]
 pub struct FileStoreOptions {
     /// Whether readable `recovery-*.json` files are kept beside the log. Default: yes.
     pub views: bool,
@@ -87,7 +86,8 @@ impl FileStore {
         Self::on(Box::new(Directory::new(own)), Box::new(Directory::new(&state)), lock, state, options)
     }
 
-    fn on(
+    /// The same on any two disks.
+    pub(super) fn on(
         own: Box<dyn Disk>,
         shared: Box<dyn Disk>,
         lock: Lock,

@@ -8,6 +8,7 @@
 //! against a limit, for nobody knows which failures they were. Views of our own, whose log was lost,
 //! are taken over in the same way.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use serde::Deserialize;
@@ -45,22 +46,19 @@ impl Import {
     /// Reads every `recovery-*.json`; what does not read is set aside, what is something else stays.
     pub fn read(disk: &mut dyn Disk, notes: &mut Notes) -> std::io::Result<Self> {
         let mut files: Vec<StateFile> = vec![];
+        let mut sessions = HashSet::new();
         for entry in disk.names()? {
             let Some(id) = entry.name.strip_prefix("recovery-").and_then(|name| name.strip_suffix(".json")) else {
                 continue;
             };
             match read_file(disk, &entry, id) {
-                Ok(memory) => {
-                    let (session, memory) = memory;
-                    // A session's own name sorts where it may; the first file of a session wins.
-                    if files.iter().any(|file| file.record.session == session) {
-                        notes.add(StateNote::Skipped {
-                            path: disk.path(&entry.name),
-                            why: "another file holds the same session",
-                        });
-                    } else {
-                        files.push(StateFile { record: StateRecord::new(session, 1, &memory), name: entry.name });
-                    }
+                // The same session under its own name and under its view's: the first one counts.
+                Ok((session, _)) if !sessions.insert(session.clone()) => {
+                    let why = "another file holds the same session";
+                    notes.add(StateNote::Skipped { path: disk.path(&entry.name), why });
+                }
+                Ok((session, memory)) => {
+                    files.push(StateFile { record: StateRecord::new(session, 1, &memory), name: entry.name });
                 }
                 Err(Refused::Damaged(why)) => match set_aside(disk, &entry.name) {
                     Ok(aside) => notes.add(StateNote::SetAside { path: disk.path(&entry.name), aside, why }),

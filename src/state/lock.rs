@@ -44,6 +44,13 @@ impl Lock {
     }
 }
 
+impl Drop for Lock {
+    /// Closing is not enough: a process that is just being started holds a copy of the open file.
+    fn drop(&mut self) {
+        let _ = self.file.unlock();
+    }
+}
+
 fn name_holder(file: &mut File) -> io::Result<()> {
     file.set_len(0)?;
     file.rewind()?;

@@ -154,11 +154,16 @@ mod tests {
     #[test]
     fn a_million_ids_do_not_collide() {
         let mut seen = std::collections::HashSet::new();
-        for number in 0..250_000_u32 {
-            for id in [format!("s{number}"), format!("S{number}"), format!("s/{number}"), format!("{number:0150}")] {
+        for number in 0..320_000_u32 {
+            for id in [format!("s{number}"), format!("S{number}"), format!("s/{number}")] {
                 assert!(seen.insert(stem(&id)), "{id}");
             }
+            // Hashing is slow without optimisation.
+            if number % 8 == 0 {
+                assert!(seen.insert(stem(&format!("{number:0150}"))), "{number}");
+            }
         }
+        assert_eq!(seen.len(), 1_000_000);
     }
 
     #[test]

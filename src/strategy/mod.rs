@@ -26,6 +26,8 @@
 mod attempt;
 pub mod built_in;
 mod carry;
+#[cfg(test)]
+mod chain_vectors;
 mod client;
 mod delivery;
 mod func;

@@ -134,7 +134,7 @@ impl Episode {
             Answer::Escalate { .. } => self.finish(Verdict::Escalated { reason }, now),
             _ if closing => self.exhausted(Cause::Attempts, now),
             Answer::Success { remedy, .. } => self.succeeded(remedy, plan, now),
-            Answer::Retry { delay, remedy, .. } => self.to_retry(delay, remedy, plan, now),
+            Answer::Retry { delay, remedy, .. } => self.retry_after(delay, remedy, plan, now),
             Answer::NextStrategy { .. } => self.next_step(plan, now),
         }
     }
@@ -142,19 +142,19 @@ impl Episode {
     fn succeeded(&mut self, remedy: Option<Remedy>, plan: &Plan, now: Timestamp) -> Vec<Command> {
         let next = Next { after: After::Success, remedy };
         if self.redoer != Redoer::Nobody {
-            return self.to_redo(next, Duration::ZERO, plan, now);
+            return self.head_for_redo(next, Duration::ZERO, plan, now);
         }
         self.without_redo(next, plan, now)
     }
 
-    fn to_retry(&mut self, delay: Duration, remedy: Option<Remedy>, plan: &Plan, now: Timestamp) -> Vec<Command> {
+    fn retry_after(&mut self, delay: Duration, remedy: Option<Remedy>, plan: &Plan, now: Timestamp) -> Vec<Command> {
         let next = Next { after: After::Retry, remedy };
         if self.redoer == Redoer::Nobody && self.executions >= plan.limits().max_total_attempts {
             // The next execution is due and will not happen: no sleep before saying so (R7).
             self.advance(After::Retry);
             return self.act(plan, now);
         }
-        self.to_redo(next, delay, plan, now)
+        self.head_for_redo(next, delay, plan, now)
     }
 
     pub(super) fn next_step(&mut self, plan: &Plan, now: Timestamp) -> Vec<Command> {

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{Carrier, Command, Event, Fence, Moment, Note, NoteKind, Plan, Redo, Redoer};
+use super::{Carrier, Command, Event, Fence, Looked, Moment, Note, NoteKind, Plan, Redo, Redoer};
 use crate::failure::{
     Category, Details, Domain, ErrorSeverity, Kind, LaneKey, RecoveryAction, RecoveryError, SessionId, Timestamp,
 };
@@ -251,15 +251,10 @@ impl Scene {
 
     /// A crash: what was written is read again, and nothing else is left.
     pub(crate) fn crash(&mut self, written: &str, redoer: Redoer) -> &mut Self {
-        self.crash_and_look(written, redoer, None)
+        self.crash_and_look(written, redoer, Looked::Unknown)
     }
 
-    pub(crate) fn crash_and_look(
-        &mut self,
-        written: &str,
-        redoer: Redoer,
-        looked: Option<Result<(), Arc<RecoveryError>>>,
-    ) -> &mut Self {
+    pub(crate) fn crash_and_look(&mut self, written: &str, redoer: Redoer, looked: Looked) -> &mut Self {
         self.memory = serde_json::from_str(written).expect("the machine wrote it");
         self.trace.push("crash".into());
         let commands = self.memory.resume(redoer, looked, &self.plan, self.now);

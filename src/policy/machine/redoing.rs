@@ -104,8 +104,11 @@ impl Episode {
         match event {
             Event::TurnWorked { seq } if seq == self.seq => self.finish(Verdict::Recovered(Proof::Verified), now),
             Event::Reported { seq, error } if seq == self.seq => self.failed_again(after, error, plan, now),
-            // An open-loop host that cannot do the remedy.
-            Event::RemedyFailed { seq, reason } if seq == self.seq && self.redoer == Redoer::Host => {
+            // An open-loop host that cannot do the remedy, or a client that cannot redo the turn. A caller's
+            // turn is under way already: what fails late does not break it off.
+            Event::RemedyFailed { seq, reason }
+                if seq == self.seq && matches!(self.redoer, Redoer::Host | Redoer::Client) =>
+            {
                 self.remedy_failed(reason, plan, now)
             }
             Event::Superseded if self.redoer == Redoer::Host => self.finish(Self::assumed(), now),

@@ -27,8 +27,7 @@ impl Episode {
     /// step 1; an attempt that may have had its effect is never made again.
     ///
     /// `redoer` is who can redo the turn now; `looked` is what is known of a redo that was under way. An
-    /// open-loop host is told its
-    /// directive again, under the same `seq`.
+    /// open-loop host is told its directive again, under the same `seq`.
     pub fn resume(&mut self, redoer: Redoer, looked: Looked, plan: &Plan, now: Timestamp) -> Vec<Command> {
         if let Some(verdict) = self.verdict().cloned() {
             self.phase = Phase::Finished { verdict: verdict.clone() };

@@ -16,7 +16,7 @@ impl Episode {
     const SHORTEST_PARK: Duration = Duration::from_millis(100);
 
     /// Heads for the redo: first the wait that the answer or the server asks for (R4).
-    pub(super) fn to_redo(&mut self, next: Next, asked: Duration, plan: &Plan, now: Timestamp) -> Vec<Command> {
+    pub(super) fn head_for_redo(&mut self, next: Next, asked: Duration, plan: &Plan, now: Timestamp) -> Vec<Command> {
         let stated = if leaves_lane(&next) { Duration::ZERO } else { self.stated_wait(now) };
         let max_wait = plan.limits().max_wait;
         let (delay, because) = match asked {

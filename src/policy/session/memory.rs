@@ -66,6 +66,7 @@ impl SessionMemory {
     ///
     /// A [`Refusal`] when the failure has no chain, a person must decide, or a limit over several
     /// episodes is reached (R7, R16).
+    #[allow(clippy::too_many_arguments, reason = "each is one fact of the failure's beginning")]
     pub fn open(
         &mut self,
         session: &SessionId,

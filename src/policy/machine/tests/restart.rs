@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::super::fixture::{Scene, chain, failure, failure_on_lane, kinds_chain, plan, plan_of, secs};
-use super::super::{Carrier, Redoer};
+use super::super::{Carrier, Episode, Looked, Redoer};
 use crate::failure::{Category, Kind};
 use crate::policy::{Answer, Cause, Chain, Limits, Proof, Remedy, Unhandled, Verdict};
 
@@ -52,13 +52,13 @@ fn a_client_that_can_look_tells_how_the_redo_ended() {
     let mut worked = scene(&["own"], Redoer::Client);
     worked.success();
     let written = worked.written();
-    worked.crash_and_look(&written, Redoer::Client, Some(Ok(())));
+    worked.crash_and_look(&written, Redoer::Client, Looked::Worked);
     assert_eq!(worked.verdict, Some(Verdict::Recovered(Proof::Verified)));
 
     let mut failed = Scene::opened(plan([]), Redoer::Client, failure(Kind::RateLimit));
     failed.retry(secs(0));
     let written = failed.written();
-    failed.crash_and_look(&written, Redoer::Client, Some(Err(Arc::new(failure(Kind::Auth)))));
+    failed.crash_and_look(&written, Redoer::Client, Looked::Failed(Arc::new(failure(Kind::Auth))));
     assert_eq!(failed.trace.last().map(String::as_str), Some("fallback_model 1"));
 }
 
@@ -69,7 +69,7 @@ fn a_redo_that_worked_is_recovery_even_after_the_deadline_and_under_another_chai
     scene.success();
     let written = scene.written();
     scene.plan = plan([chain(SESSION, &["another"])]);
-    scene.pass(secs(90)).crash_and_look(&written, Redoer::Client, Some(Ok(())));
+    scene.pass(secs(90)).crash_and_look(&written, Redoer::Client, Looked::Worked);
     assert_eq!(scene.verdict, Some(Verdict::Recovered(Proof::Verified)));
 }
 
@@ -78,7 +78,7 @@ fn what_a_client_saw_before_any_redo_proves_nothing() {
     let mut scene = scene(&["own"], Redoer::Client);
     scene.retry(secs(9));
     let written = scene.written();
-    scene.crash_and_look(&written, Redoer::Client, Some(Ok(())));
+    scene.crash_and_look(&written, Redoer::Client, Looked::Worked);
     assert_eq!((scene.verdict.clone(), scene.trace.last().map(String::as_str)), (None, Some("wait 9")));
 }
 
@@ -156,6 +156,25 @@ fn an_open_loop_host_is_told_the_same_again_wherever_the_crash_fell() {
     assert_eq!(after.redo.as_ref(), Some(&told));
     after.worked();
     assert_eq!(after.verdict, Some(Verdict::Recovered(Proof::Verified)));
+}
+
+#[test]
+fn a_redo_that_is_still_under_way_is_waited_for() {
+    let mut caller = scene(&["own"], Redoer::Caller);
+    caller.retry(secs(0));
+    let written = caller.written();
+    caller.crash_and_look(&written, Redoer::Caller, Looked::Pending);
+    assert_eq!(caller.trace, ["own 1", "redo 1", "crash"]);
+    caller.worked();
+    assert_eq!(caller.verdict, Some(Verdict::Recovered(Proof::Verified)));
+
+    let mut host = scene(&["own"], Redoer::Host);
+    host.success();
+    let (told, written) = (host.redo.clone(), host.written());
+    host.crash_and_look(&written, Redoer::Host, Looked::Pending);
+    assert_eq!(host.memory.episode().and_then(Episode::directive), told.as_ref());
+    host.elapse();
+    assert_eq!(host.verdict, Some(Verdict::Recovered(Proof::Assumed)));
 }
 
 #[test]
@@ -259,7 +278,7 @@ fn a_carried_remedy_of_unknown_fate_is_not_carried_out_again() {
     let written = scene.written();
     scene.crash(&written, Redoer::Client);
     assert_eq!(scene.trace, ["own 1", "carry compact", "crash", "other 1"]);
-    scene.success_with(Remedy::Degrade).carried(Carrier::Turn).worked();
+    scene.success_with(Remedy::Degrade).carried(Carrier::Turn(None)).worked();
     assert_eq!(scene.verdict, Some(Verdict::Recovered(Proof::Verified)));
 }
 

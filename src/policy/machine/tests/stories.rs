@@ -28,9 +28,12 @@ fn overflow_then_auth_error_then_overflow_again_with_a_fallback_model() {
     let overflow = || failure(Kind::ContextOverflow);
     let cut = || Answer::retry_with(secs(0), "cut", Remedy::Truncate { ratio: 0.5, min_output_size: 500 });
     let mut scene = Scene::opened(plan([]), Redoer::Caller, overflow());
-    scene.answer(cut()).carried(Carrier::Turn).fails(failure(Kind::Auth));
-    scene.success_with(Remedy::SwitchModel { model: "acme/small".into() }).carried(Carrier::Turn).fails(overflow());
-    scene.answer(cut()).carried(Carrier::Turn);
+    scene.answer(cut()).carried(Carrier::Turn(None)).fails(failure(Kind::Auth));
+    scene
+        .success_with(Remedy::SwitchModel { model: "acme/small".into() })
+        .carried(Carrier::Turn(None))
+        .fails(overflow());
+    scene.answer(cut()).carried(Carrier::Turn(None));
     let turn = scene.redo.clone().expect("it is redone").turn;
     assert_eq!((turn.model.as_deref(), turn.truncate_to), (Some("acme/small"), Some(0.25)));
     scene.worked();
@@ -64,7 +67,7 @@ fn overflow_then_auth_error_then_overflow_again_with_a_fallback_model() {
 #[test]
 fn a_second_auth_error_finds_the_fallback_chain_one_step_on() {
     let mut scene = Scene::opened(plan([]), Redoer::Caller, failure(Kind::Auth));
-    scene.success_with(Remedy::SwitchModel { model: "acme/small".into() }).carried(Carrier::Turn);
+    scene.success_with(Remedy::SwitchModel { model: "acme/small".into() }).carried(Carrier::Turn(None));
     scene.fails(failure(Kind::Auth)).answer(Answer::escalate("no key works"));
     assert_eq!(scene.verdict, Some(Verdict::Escalated { reason: "no key works".into() }));
     assert_eq!(scene.trace[3..], ["escalate 1", "escalated: no key works"]);

@@ -2,7 +2,7 @@
 
 use super::super::fixture::{START, Scene, chain, failure, failure_on_lane, plan, plan_of, secs, session};
 use super::super::{Carrier, Command, Episode, Event, Fence, Moment, Opening, PhaseName, Record, Redoer};
-use crate::failure::{Category, Kind, LaneKey};
+use crate::failure::{Category, Kind};
 use crate::policy::{Answer, Cause, Injection, Limits, Proof, Remedy, Unhandled, Verdict};
 
 const SESSION: Category = Category::SessionError;
@@ -174,25 +174,24 @@ fn another_model_is_another_lane() {
     let mut error = failure_on_lane(Kind::RateLimit);
     error.details.retry_after = Some(secs(90));
     let mut scene = Scene::opened(plan([chain(SESSION, &["own"])]), Redoer::Caller, error);
-    scene.success_with(Remedy::SwitchModel { model: "acme/small".into() }).carried(Carrier::Turn);
+    scene.success_with(Remedy::SwitchModel { model: "acme/small".into() }).carried(Carrier::Turn(None));
     assert_eq!(scene.trace, ["own 1", "carry switch_model", "redo 1"]);
     let redo = scene.redo.as_ref().expect("it is redone");
     assert_eq!(redo.turn.model.as_deref(), Some("acme/small"));
-    let _ = LaneKey::new("acme/large");
 }
 
 #[test]
 fn a_remedy_that_rides_stays_on_every_later_redo_and_an_instruction_does_not() {
     let mut scene = scene(&["own", "other", "third"], Redoer::Caller);
     let cut = || Remedy::Truncate { ratio: 0.5, min_output_size: 500 };
-    scene.success_with(cut()).carried(Carrier::Turn).fails(failure(Kind::RateLimit));
-    scene.success_with(cut()).carried(Carrier::Instruction(Injection::new("be brief")));
+    scene.success_with(cut()).carried(Carrier::Turn(None)).fails(failure(Kind::RateLimit));
+    scene.success_with(cut()).carried(Carrier::Turn(Some(Injection::new("be brief"))));
     let second = scene.redo.clone().expect("it is redone").turn;
-    assert_eq!((second.truncate_to, second.injected_text()), (Some(0.5), "be brief".into()));
+    assert_eq!((second.truncate_to, second.injected_text()), (Some(0.25), "be brief".into()));
     scene.fails(failure(Kind::RateLimit));
-    scene.success_with(cut()).carried(Carrier::Turn);
+    scene.success_with(cut()).carried(Carrier::Turn(None));
     let third = scene.redo.clone().expect("it is redone").turn;
-    assert_eq!((third.truncate_to, third.injections.len(), third.redo), (Some(0.25), 0, 3));
+    assert_eq!((third.truncate_to, third.injections.len(), third.redo), (Some(0.125), 0, 3));
 }
 
 #[test]
@@ -205,9 +204,23 @@ fn a_failed_remedy_is_the_next_step_and_the_turn_is_not_redone() {
 
 #[test]
 fn a_remedy_that_fails_late_does_not_break_off_the_redo() {
-    let mut scene = scene(&["own", "other"], Redoer::Client);
+    let mut scene = scene(&["own", "other"], Redoer::Caller);
     scene.success_with(Remedy::Compact { preserve: vec![] }).carried(Carrier::Client).remedy_fails("late");
     assert_eq!(scene.memory.episode().map(Episode::phase), Some(PhaseName::Redoing));
+}
+
+#[test]
+fn a_client_that_cannot_redo_after_all_moves_the_chain_on() {
+    let mut scene = scene(&["own", "other"], Redoer::Client);
+    scene.success().remedy_fails("the client does not support this");
+    assert_eq!(scene.trace, ["own 1", "redo 1", "wait 3600", "other 1"]);
+}
+
+#[test]
+fn a_shell_that_gives_up_escalates() {
+    let mut scene = scene(&["own"], Redoer::Caller);
+    scene.send(Event::GivenUp { reason: "it failed too often".into() });
+    assert_eq!(scene.verdict, Some(Verdict::Escalated { reason: "it failed too often".into() }));
 }
 
 #[test]
@@ -316,11 +329,21 @@ fn the_deadline_ends_every_open_phase() {
     let deadline = Some(secs(60));
     let cases: [(&str, fn(&mut Scene)); 6] = [
         ("acting", |_| {}),
-        ("waiting", |scene| drop(scene.retry(secs(2)).now)),
-        ("asking", |scene| drop(scene.success().now)),
-        ("parked", |scene| drop(scene.success().lane_closed_for(secs(9)).now)),
-        ("carrying", |scene| drop(scene.success_with(Remedy::Degrade).lane_opens().now)),
-        ("redoing", |scene| drop(scene.success().lane_opens().now)),
+        ("waiting", |scene| {
+            scene.retry(secs(2));
+        }),
+        ("asking", |scene| {
+            scene.success();
+        }),
+        ("parked", |scene| {
+            scene.success().lane_closed_for(secs(9));
+        }),
+        ("carrying", |scene| {
+            scene.success_with(Remedy::Degrade).lane_opens();
+        }),
+        ("redoing", |scene| {
+            scene.success().lane_opens();
+        }),
     ];
     for (phase, go) in cases {
         for event in [Event::DeadlinePassed, Event::Cancelled] {
