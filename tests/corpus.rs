@@ -1,6 +1,8 @@
 //! The labelled corpus: how many real error values are named correctly (lenient, as its rules say).
 #![allow(clippy::unwrap_used)]
 
+use std::sync::LazyLock;
+
 use backstop::failure::{PatternRegistry, Timestamp, classify};
 use serde_json::Value;
 
@@ -24,6 +26,8 @@ impl Case {
     }
 }
 
+static CASES: LazyLock<Vec<Case>> = LazyLock::new(cases);
+
 fn cases() -> Vec<Case> {
     let registry = PatternRegistry::new();
     include_str!("data/corpus/dev.jsonl")
@@ -44,7 +48,7 @@ fn cases() -> Vec<Case> {
 
 /// Asserts that at most `allowed` of the chosen cases are wrong in this field.
 fn assert_wrong_at_most(allowed: usize, field: &str, chosen: impl Fn(&Case) -> bool) {
-    let cases: Vec<Case> = cases().into_iter().filter(|case| case.labels(field) && chosen(case)).collect();
+    let cases: Vec<&Case> = CASES.iter().filter(|case| case.labels(field) && chosen(case)).collect();
     let wrong: Vec<String> = cases
         .iter()
         .filter(|case| !case.right(field))
@@ -55,14 +59,14 @@ fn assert_wrong_at_most(allowed: usize, field: &str, chosen: impl Fn(&Case) -> b
 
 #[test]
 fn categories_kinds_and_retryability_are_named_correctly() {
-    for (field, allowed) in [("category", 6), ("kind", 8), ("retryable", 6)] {
+    for (field, allowed) in [("category", 3), ("kind", 5), ("retryable", 4)] {
         assert_wrong_at_most(allowed, field, |_| true);
     }
 }
 
 #[test]
 fn who_is_at_fault_how_bad_and_what_to_do_are_named_correctly() {
-    for (field, allowed) in [("domain", 10), ("severity", 12), ("recoverable", 5), ("suggested_action", 18)] {
+    for (field, allowed) in [("domain", 7), ("severity", 9), ("recoverable", 3), ("suggested_action", 15)] {
         assert_wrong_at_most(allowed, field, |_| true);
     }
 }
@@ -82,10 +86,10 @@ fn what_is_no_failure_raises_no_alarm() {
 
 #[test]
 fn hardly_any_failure_is_missed() {
-    let missed: Vec<String> = cases()
-        .into_iter()
+    let missed: Vec<&str> = CASES
+        .iter()
         .filter(|case| case.expected["category"] != "none" && case.answer["category"] == "none")
-        .map(|case| case.id)
+        .map(|case| case.id.as_str())
         .collect();
-    assert!(missed.len() <= 3, "{missed:?}");
+    assert!(missed.len() <= 2, "{missed:?}");
 }

@@ -6,8 +6,9 @@ use regex::Regex;
 use serde_json::Value;
 
 use super::evidence::Shape;
+use super::json_text::is_blank;
 use super::text::normalise;
-use super::walk::{Walk, is_blank};
+use super::walk::Walk;
 
 /// How many lines at the end of a stream are read when no line is marked as an error.
 const TAIL_LINES: usize = 40;
@@ -31,7 +32,8 @@ static NOISE: LazyLock<Regex> = LazyLock::new(|| {
         r"(?i)^(?:warning\b|deprecationwarning|reading additional input|yolo mode|ripgrep |at |note:|info\b|debug\b",
         r"|(?:error: )?reconnecting\.\.\.|(?:attempt \d+ failed.*)?retrying\b|loaded cached cred|-+$",
         r"|workdir: |model: |provider: |approval: |sandbox: |reasoning |session id: |tokens used|> |analytics ",
-        r"|detected dumb terminal|update git |aider v|git repo: |repo-map: |an unexpected critical error occurred:$",
+        r"|the api provider's servers|detected dumb terminal|update git |aider v|git repo: ",
+        r"|repo-map: |an unexpected critical error occurred:$",
         r"|httpsconnectionpool\(host='raw\.githubusercontent\.com'.*model_prices_and_context_window)",
     ))
     .expect("a constant")
@@ -78,7 +80,7 @@ pub(crate) fn read(walk: &mut Walk) {
         Some(Outcome::Failed(value)) => {
             walk.failed = true;
             walk.verdict = Some(Shape::Failure);
-            walk.value(&value, "", 1);
+            walk.value(&value, 1);
         }
         Some(Outcome::Worked { answered }) if !failed => {
             walk.verdict = Some(if answered == Some(false) { Shape::Empty } else { Shape::Success });
@@ -102,7 +104,8 @@ fn quiet_run(walk: &mut Walk, stdout: &str, stderr: &str, no_events: bool) {
         let lines: Vec<&str> = stream.lines().collect();
         let Some(last) = lines.iter().rposition(|line| FRAME.is_match(line)) else { continue };
         // What follows a frame on the same paragraph belongs to it.
-        let end = lines[last..].iter().take(6).map(|line| *line).collect::<Vec<_>>().join("\n");
+        let cause = lines[last..].iter().take(6).take_while(|line| !line.starts_with("The API provider"));
+        let end = cause.copied().collect::<Vec<_>>().join("\n");
         walk.failed = true;
         walk.worked = false;
         walk.verdict = Some(Shape::Failure);
@@ -154,11 +157,17 @@ fn outcome(events: &[Value], failed: bool) -> Option<Outcome> {
     let mut last = None;
     let mut answered = false;
     let mut open_turn = false;
+    let mut retrying = None;
     for event in events {
         let kind = event.get("type").and_then(Value::as_str).unwrap_or_default();
         answered |= says_something(event, kind);
         match kind {
             "turn.started" => open_turn = true,
+            // Killed while it tried again by itself: what it tried against is the cause.
+            "system" if event.get("subtype").and_then(Value::as_str) == Some("api_retry") => {
+                let fact = |key: &str| event.get(key).cloned().unwrap_or_default();
+                retrying = Some(serde_json::json!({"status": fact("error_status"), "error": fact("error")}));
+            }
             "result" | "run_result" => {
                 open_turn = false;
                 let reason = event.get("terminal_reason").and_then(Value::as_str).unwrap_or_default();
@@ -205,6 +214,9 @@ fn outcome(events: &[Value], failed: bool) -> Option<Outcome> {
                 }
             }
         }
+    }
+    if let (None, Some(cause), true) = (&last, retrying, failed) {
+        return Some(Outcome::Failed(Box::new(cause)));
     }
     if last.is_none() && open_turn && failed {
         // Begun, never ended, and not a word about an error: somebody stopped it.

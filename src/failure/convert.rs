@@ -70,6 +70,25 @@ impl Report {
         Self::new(json!({ "error": value }))
     }
 
+    /// A report of a whole run of a command line: how it ended and the tails of its streams.
+    ///
+    /// ```
+    /// use backstop::failure::{Kind, PatternRegistry, Report, Timestamp};
+    ///
+    /// let report = Report::from_run(Some(1), None, "", "Error: 529 Overloaded");
+    /// let found = PatternRegistry::new().detect_first(&report, Timestamp::default());
+    /// assert_eq!(found.failure().map(|error| &error.kind), Some(&Kind::Overloaded));
+    /// ```
+    pub fn from_run(
+        exit_code: Option<i32>,
+        signal: Option<&str>,
+        stdout: impl Into<String>,
+        stderr: impl Into<String>,
+    ) -> Self {
+        let report = Self::new(json!({"stdout": stdout.into(), "stderr": stderr.into()}));
+        Self { exit_code, signal: signal.map(Into::into), source: Source::Command, ..report }
+    }
+
     /// A report of an HTTP response: its status, headers and body (JSON or text).
     pub fn from_response<'a>(
         status: u16,

@@ -89,20 +89,31 @@ fn http_date(text: &str) -> Option<u64> {
     u64::try_from(seconds).ok()?.checked_mul(1000)
 }
 
-const SPAN: &str = r"(?:\d+(?:\.\d+)?\s*(?:milliseconds?|msecs?|ms|seconds?|secs?|s|minutes?|mins?|m|hours?|hrs?|h|days?|d|秒|分钟|分|小时|時間|天|日)\b?[\s,]*(?:and )?)+";
+const SPAN: &str = concat!(
+    r"(?:\d+(?:\.\d+)?\s*(?:milliseconds?|msecs?|ms|seconds?|secs?|s|minutes?|mins?|m|hours?|hrs?|h|days?|d",
+    r"|秒|分钟|分|小时|時間|天|日)\b?[\s,]*(?:and )?)+",
+);
 
 static WORDS: LazyLock<Vec<Regex>> = LazyLock::new(|| {
     [
         // "Retrying in" is the client's own plan, not the server's word; so `retry` must end there.
-        format!(r"(?i)\b(?:try(?:ing)? again|retry(?: your request| the request| this)?|retry[- ]after|wait(?: for)?|available(?: again)?|resets?|refreshe?s?|reset(?:s)? (?:after|in)|come back|back off(?: for)?)[: ]*(?:in|after|at least|about|approximately|another|for)?[: ]*(?:another |about |approximately )?(?P<span>{SPAN})"),
-        format!(r"(?i)(?P<span>{SPAN})(?:后重试|後に再試行|后再试|後にもう一度|before (?:trying|retrying|sending))"),
-        r"(?i)\bretry[-_ ]?after(?:[-_ ]seconds)?[\x22']?\s*[:=]\s*[\x22']?(?P<seconds>\d+(?:\.\d+)?)\b".to_owned(),
-        r"(?i)\bresets_in_seconds[\x22']?\s*[:=]\s*(?P<seconds>\d+)\b".to_owned(),
-        r"(?i)\bretry[-_ ]?after[-_ ]?ms[\x22']?\s*[:=]\s*[\x22']?(?P<millis>\d+)\b".to_owned(),
-        r"(?i)\bretryDelay[\x22']?\s*[:=]\s*[\x22']?(?P<seconds>\d+(?:\.\d+)?)s\b".to_owned(),
+        concat!(
+            r"(?i)\b(?:try(?:ing)? again|retry(?: your request| the request| this)?|retry[- ]after|wait(?: for)?",
+            r"|available(?: again)?|resets?|refreshe?s?|resets? (?:after|in)|come back|back off(?: for)?)[: ]*",
+            r"(?:in|after|at least|about|approximately|another|for)?[: ]*(?:another |about |approximately )?",
+            r"(?P<span>SPAN)",
+        ),
+        concat!(
+            r"(?i)(?P<span>SPAN)",
+            r"(?:后重试|後に再試行|后再试|後にもう一度|before (?:trying|retrying|sending))",
+        ),
+        r"(?i)\bretry[-_ ]?after(?:[-_ ]seconds)?[\x22']?\s*[:=]\s*[\x22']?(?P<seconds>\d+(?:\.\d+)?)\b",
+        r"(?i)\bresets_in_seconds[\x22']?\s*[:=]\s*(?P<seconds>\d+)\b",
+        r"(?i)\bretry[-_ ]?after[-_ ]?ms[\x22']?\s*[:=]\s*[\x22']?(?P<millis>\d+)\b",
+        r"(?i)\bretryDelay[\x22']?\s*[:=]\s*[\x22']?(?P<seconds>\d+(?:\.\d+)?)s\b",
     ]
     .iter()
-    .map(|regex| Regex::new(regex).expect("a constant"))
+    .map(|regex| Regex::new(&regex.replace("SPAN", SPAN)).expect("a constant"))
     .collect()
 });
 
@@ -162,9 +173,16 @@ static OVERFLOW: LazyLock<Vec<Regex>> = LazyLock::new(|| {
         r"prompt is too long:? *\(?ACTUAL(?: tokens)? *> *LIMIT",
         r"input length and `?max_tokens`? exceed context limit: *(?P<part1>\d+) \+ (?P<part2>\d+) > LIMIT",
         r"too many tokens:? *\(?ACTUAL *> *LIMIT",
-        r"(?:~|about )?ACTUAL tokens? ?(?:>|exceeds?|is (?:greater|larger|more) than|over|of) ?(?:the )?(?:maximum |model'?s? |context |window |limit |allowed |of )*LIMIT",
+        concat!(
+            r"(?:~|about )?ACTUAL tokens? ?(?:>|exceeds?|is (?:greater|larger|more) than|over|of)",
+            r" ?(?:the )?(?:maximum |model'?s? |context |window |limit |allowed |of )*LIMIT"
+        ),
         // OpenAI and its many followers.
-        r"(?:maximum|max) context (?:length|window)(?: size)?(?: of this model)? (?:is|of|limit is) LIMIT tokens?\W.{0,120}?(?:requested|resulted in|contains?|has|passed|used|sent|provided|at least|you have|got)\D{0,40}?ACTUAL",
+        concat!(
+            r"(?:maximum|max) context (?:length|window)(?: size)?(?: of this model)? (?:is|of|limit",
+            r" is) LIMIT tokens?\W.{0,120}?(?:requested|resulted in|contains?|has|passed|used|sent",
+            r"|provided|at least|you have|got)\D{0,40}?ACTUAL"
+        ),
         r"maximum context length is LIMIT\b.{0,80}?(?:you sent|resulted in|requested(?: about)?) ACTUAL",
         r"(?:requested|have) ACTUAL tokens.{0,120}?(?:maximum|limit|context)\D{0,60}LIMIT",
         r"input token count \(?ACTUAL\)? exceeds the maximum number of tokens allowed \(?LIMIT",
@@ -176,17 +194,34 @@ static OVERFLOW: LazyLock<Vec<Regex>> = LazyLock::new(|| {
         r"first ACTUAL tokens when .{0,80}context length of only LIMIT",
         r"request \(ACTUAL tokens\) exceeds the available context size \(LIMIT",
         r"n_prompt_tokens\D{1,6}ACTUAL\D{1,30}n_ctx\D{1,6}LIMIT",
-        r"(?:prompt|input|request|messages?)\b[^.\n]{0,60}?\bACTUAL(?: input)? tokens?\b[^\n]{0,80}?(?:limit|maximum|max|window|context|exceed|only|allowed)[^\d\n]{0,60}LIMIT",
-        r"(?:limit|maximum|window|context length|max)\D{0,30}LIMIT(?: tokens)?\b[^\n]{0,60}?\b(?:but|got|given|actual|requested|received|current|your|prompt|input|has|sent)\D{0,40}ACTUAL",
+        concat!(
+            r"(?:prompt|input|request|messages?)\b[^.\n]{0,60}?\bACTUAL(?: input)?",
+            r" tokens?\b[^\n]{0,80}?(?:limit|maximum|max|window|context|exceed|only",
+            r"|allowed)[^\d\n]{0,60}LIMIT"
+        ),
+        concat!(
+            r"(?:limit|maximum|window|context length|max)\D{0,30}LIMIT(?:",
+            r" tokens)?\b[^\n]{0,60}?\b(?:but|got|given|actual|requested|received|current|your|prompt",
+            r"|input|has|sent)\D{0,40}ACTUAL"
+        ),
         r"prompt length \(?ACTUAL\)? exceeds max(?:imum)?\D{0,40}LIMIT",
-        r"(?:prompt|input|request|conversation)\D{0,40}ACTUAL\D{0,60}(?:exceed|larger|greater|longer|more than|over)\D{0,60}LIMIT",
+        concat!(
+            r"(?:prompt|input|request|conversation)\D{0,40}ACTUAL\D{0,60}(?:exceed|larger|greater",
+            r"|longer|more than|over)\D{0,60}LIMIT"
+        ),
         r"current length is ACTUAL while limit is LIMIT",
         r"token limit: LIMIT \(re ?quested: ACTUAL",
         r"n_ctx(?:_slot)? = LIMIT\b.{0,80}?n_prompt_tokens = ACTUAL",
         // The window alone.
         r"range of input length should be \[\d+, ?LIMIT",
-        r"(?:maximum|max) (?:context|prompt|input|token|sequence) ?(?:length|window|limit|tokens?)?(?: is| of|:| for this model is)? \(?LIMIT",
-        r"exceed(?:s|ed)? (?:the )?(?:model'?s? )?(?:maximum )?(?:context|token|input) ?(?:length|window|limit|size)?(?: limit)?(?: of| is|:|,)? \(?LIMIT",
+        concat!(
+            r"(?:maximum|max) (?:context|prompt|input|token|sequence) ?(?:length|window|limit",
+            r"|tokens?)?(?: is| of|:| for this model is)? \(?LIMIT"
+        ),
+        concat!(
+            r"exceed(?:s|ed)? (?:the )?(?:model'?s? )?(?:maximum )?(?:context|token|input) ?(?:length",
+            r"|window|limit|size)?(?: limit)?(?: of| is|:|,)? \(?LIMIT"
+        ),
         r"context[_ ]window[_ ]tokens?=(?:Some\()?LIMIT",
         r"context (?:window|length|limit|size)(?: of| is|:|=)? (?:only )?LIMIT",
     ])
@@ -194,7 +229,10 @@ static OVERFLOW: LazyLock<Vec<Regex>> = LazyLock::new(|| {
 
 static THROTTLE: LazyLock<Vec<Regex>> = LazyLock::new(|| {
     regexes(&[
-        r"tokens? per (?:\\\s*)?(?:min(?:ute)?|day|hour|second)[^:\n]{0,30}:? *limit:? LIMIT(?:, used \d+)?(?:, requested:? ACTUAL)?",
+        concat!(
+            r"tokens? per (?:\\\s*)?(?:min(?:ute)?|day|hour|second)[^:\n]{0,30}:? *limit:? LIMIT(?:,",
+            r" used \d+)?(?:, requested:? ACTUAL)?"
+        ),
         r"limit:? LIMIT, used:? [\d,]+, requested:? ACTUAL",
         r"(?:request too large|too large)[^\n]{0,200}?limit:? LIMIT,? requested:? ACTUAL",
         r"(?:limit|rate limit) (?:is|of) LIMIT (?:\w+ )?(?:input |output )?tokens? per (?:min|day|hour|second)",
@@ -309,12 +347,12 @@ mod tests {
             ("prompt is too long: 208310 tokens > 200000 maximum", 200_000, Some(208_310)),
             ("input length and `max_tokens` exceed context limit: 190000 + 20000 > 200000", 200_000, Some(210_000)),
             (
-                "This model's maximum context length is 128000 tokens. However, your messages resulted in 140211 tokens.",
+                "maximum context length is 128000 tokens. However, your messages resulted in 140211 tokens.",
                 128_000,
                 Some(140_211),
             ),
             (
-                "This model's maximum context length is 8192 tokens. However, you requested 9000 tokens (5000 in the messages, 4000 in the completion).",
+                "maximum context length is 8192 tokens. However, you requested 9000 tokens (5000 in the messages).",
                 8_192,
                 Some(9_000),
             ),

@@ -157,8 +157,10 @@ fn unescape(text: &str) -> std::borrow::Cow<'_, str> {
 
 static STATUS: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(concat!(
-        r"(?im)(?:^(?:error:? )?|api error:? \(?|\[api error: |error code:? |status(?:[ _]?code)?\x22?'?[:=]? ?'?\x22?\(?",
-        r"|\bhttp(?:/\d(?:\.\d)?)?(?: error| status)?:? |\bhttp_|\bfailed \(|\blast status: |\bcode\x22?'?: ?'?\x22?|",
+        r"(?im)(?:^(?:error:? )?|api error:? \(?|\[api error: |error code:? |status(?:[",
+        r" _]?code)?\x22?'?[:=]? ?'?\x22?\(?",
+        r"|\bhttp(?:/\d(?:\.\d)?)?(?: error| status)?:? |\bhttp_|\bfailed \(|\blast status: ",
+        r"|\bcode\x22?'?: ?'?\x22?|",
         r"^\[|^\(|\) ?status: |\berror \(|unexpected status |: )(?P<status>[1-5]\d\d)\b(?P<after>.?)",
     ))
     .expect("a constant")

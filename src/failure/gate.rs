@@ -50,10 +50,21 @@ const STOPPED: &[&str] = &[
 /// Whole messages of a stop that was wanted.
 static STOPPED_TEXT: LazyLock<Regex> = LazyLock::new(|| {
     any(&[
-        r"^(?:\w*error: )?(?:the |this )?(?:user )?(?:request|operation|tool execution|tool call|task|run|turn|generation|prompt|query|execution|command|response|stream|agent) (?:was |has been |is )?(?:aborted|cancell?ed|interrupted)(?: by (?:the )?user)?[.!]?$",
+        concat!(
+            r"^(?:\w*error: )?(?:the |this )?(?:user )?(?:request|operation|tool execution|tool call",
+            r"|task|run|turn|generation|prompt|query|execution|command|response|stream|agent) (?:was ",
+            r"|has been |is )?(?:aborted|cancell?ed|interrupted)(?: by (?:the )?user)?[.!]?$"
+        ),
         r"^\[?request interrupted by user",
-        r"\b(?:signal is aborted without reason|this operation was aborted|interrupted by (?:the )?user|cancell?ed by (?:the )?user|aborted by (?:the )?user|user (?:aborted|cancell?ed|interrupted))\b",
-        r"^(?:\w+: )?(?:AbortError|CancelledError|asyncio\.exceptions\.CancelledError|APIUserAbortError|KeyboardInterrupt)\b",
+        concat!(
+            r"\b(?:signal is aborted without reason|this operation was aborted|interrupted by (?:the",
+            r" )?user|cancell?ed by (?:the )?user|aborted by (?:the )?user|user (?:aborted|cancell?ed",
+            r"|interrupted))\b"
+        ),
+        concat!(
+            r"^(?:\w+: )?(?:AbortError|CancelledError|asyncio\.exceptions\.CancelledError",
+            r"|APIUserAbortError|KeyboardInterrupt)\b"
+        ),
         r"^(?:error: )?request was aborted\.?$",
         r"^\^C$",
         r"^(?:操作已取消|用户取消|请求已取消|已中断|キャンセルされました|ユーザーによって中断)",
@@ -66,7 +77,9 @@ static NOT_BY_A_PERSON: LazyLock<Regex> = LazyLock::new(|| any(&[r"time[d ]?-?ou
 /// A text that reports an error, whatever else stands in it.
 static REPORTS: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(concat!(
-        r"\A(?i:[\W_]*(?:api |http |stream |agent |mcp |tool |fatal |server |internal |the )*(?:error|fatal|panic|exception|failed|failure|invalid|cannot|can't|could not|unable)\b)",
+        r"\A(?i:[\W_]*(?:api |http |stream |agent |mcp |tool |fatal |server |internal |the",
+        r" )*(?:error|fatal|panic|exception|failed|failure|invalid|cannot|can't|could not",
+        r"|unable)\b)",
         r"|\A[\w.:]*(?:Error|Exception|Timeout|Fault)\b",
         r"|\A[\[<]?[45]\d\d[\]>]?(?:[ :]|\z)",
         r"|\A# (?i:[^\n]{0,60}\b(?:failed|errors?)\b)",
@@ -84,7 +97,11 @@ static ABOUT: LazyLock<[(&'static str, Regex); 9]> = LazyLock::new(|| {
             "source_code",
             any(&[
                 r"^\s*(?://|/\*|\* |#!|\d+[:|\t]\s?(?:\w|//))",
-                r"^\s*(?:export |pub |async |private |public |static )*(?:class|fn|function|def|impl|interface|struct|enum|const|let|var|import|package|return|if|for|while|match|catch|try|except|elif|switch)\b.{0,120}[{;:(]\s*$",
+                concat!(
+                    r"^\s*(?:export |pub |async |private |public |static )*(?:class|fn|function|def|impl",
+                    r"|interface|struct|enum|const|let|var|import|package|return|if|for|while|match|catch|try",
+                    r"|except|elif|switch)\b.{0,120}[{;:(]\s*$"
+                ),
                 r"\b(?:if|else if|elif) ?\(?[\w.]+ ?(?:===?|!==?|>=?|<=?) ?",
                 r"\bthrow new \w+",
                 r"=> ?\{",
@@ -102,7 +119,11 @@ static ABOUT: LazyLock<[(&'static str, Regex); 9]> = LazyLock::new(|| {
                 r"^\s*(?:[-*]|\d+\.) (?:\*\*|`|fix|add|handle|support|use|when|if|retry|the )",
                 r"\bis (?:an error|thrown|returned|raised|emitted)\b",
                 r"\b(?:how to|what is|why do|in this (?:guide|article|section|chapter)|for example|tl;dr)\b",
-                r"\b(?:throws?|raises?|handles?|covers|describes?|documents?|explains?|mentions?) (?:an? |the |when |on |for |if )?[\x22'`(\w-]{0,40}.{0,30}\b(?:error|exception|429|401|403|5\d\d|time-?out|limit)s?\b",
+                concat!(
+                    r"\b(?:throws?|raises?|handles?|covers|describes?|documents?|explains?|mentions?) (?:an? ",
+                    r"|the |when |on |for |if )?[\x22'`(\w-]{0,40}.{0,30}\b(?:error|exception|429|401|403",
+                    r"|5\d\d|time-?out|limit)s?\b"
+                ),
             ]),
         ),
         ("table", any(&[r"^<(?:table|thead|tr|td)\b", r"^\|.*\|.*\|\s*$", r"^#?\d+\t.*\t"])),
@@ -128,14 +149,20 @@ static ABOUT: LazyLock<[(&'static str, Regex); 9]> = LazyLock::new(|| {
         (
             "all_well",
             any(&[
-                r"\bno (?:rate limit(?:ing|s)?|errors?|issues?|problems?|warnings?|time-?outs?)\b(?:,| (?:found|detected|needed|reported)|$)",
+                concat!(
+                    r"\bno (?:rate limit(?:ing|s)?|errors?|issues?|problems?|warnings?|time-?outs?)\b(?:,|",
+                    r" (?:found|detected|needed|reported)|$)"
+                ),
                 r"^\W*(?:done|success|completed|finished|fixed|added|implemented|updated|created)\b",
                 r"\b0 (?:errors?|failures?|problems?)\b",
                 r"\bwithout (?:any )?(?:output|errors?|problems?|failures?)\b",
                 r"\b(?:exit(?:ed)?|finished)(?: with)?(?: code| status)?:? 0\b",
                 r"^\W*(?:no output|no content|no matches found|no results)\b",
                 r"^(?:\[?(?:info|debug|trace|notice|npm warn)\b\]?:? |\S+ \S+ \[?(?:INFO|DEBUG)\b)",
-                r"\b(?:has been|was|were|been) (?:updated|created|written|saved|deleted|added|applied|edited|removed)(?: successfully)?[.!]?$",
+                concat!(
+                    r"\b(?:has been|was|were|been) (?:updated|created|written|saved|deleted|added|applied",
+                    r"|edited|removed)(?: successfully)?[.!]?$"
+                ),
                 r"\bsuccessfully\b",
             ]),
         ),
@@ -149,9 +176,15 @@ static ABOUT: LazyLock<[(&'static str, Regex); 9]> = LazyLock::new(|| {
         (
             "quotation",
             any(&[
-                r"\b(?:says?|said|tells?|prints?|printed|logs?|shows?|showed|called|named|wording|text|string|phrase)\b.{0,60}[\x22`'].{6,}[\x22`']",
+                concat!(
+                    r"\b(?:says?|said|tells?|prints?|printed|logs?|shows?|showed|called|named|wording|text",
+                    r"|string|phrase)\b.{0,60}[\x22`'].{6,}[\x22`']"
+                ),
                 r"(?:^|[;.,:] )I(?:'ll| will| have|'ve| would| think|'m going to) ",
-                r"^(?:I|I'll|I've|We|We'll|Let me|Let's|Now,? I|Next|Here is|Here are|Please (?:explain|check|fix|add)|Can you|Could you|Should)\b",
+                concat!(
+                    r"^(?:I|I'll|I've|We|We'll|Let me|Let's|Now,? I|Next|Here is|Here are|Please (?:explain",
+                    r"|check|fix|add)|Can you|Could you|Should)\b"
+                ),
             ]),
         ),
     ]
@@ -160,7 +193,15 @@ static ABOUT: LazyLock<[(&'static str, Regex); 9]> = LazyLock::new(|| {
 /// Words without which a text that nobody knows is not a failure.
 static SOUNDS_WRONG: LazyLock<Regex> = LazyLock::new(|| {
     any(&[
-        r"\b(?:error|errors|err|fail|fails|failed|failure|failing|exception|panic|panicked|fatal|crash|crashed|abort|aborted|denied|refused|rejected|invalid|unsupported|unable|cannot|can't|could not|couldn't|not (?:found|supported|allowed|permitted|available|valid|possible|responding)|missing|unknown|unexpected|broken|corrupt|corrupted|terminated|killed|exceeded|exhausted|unavailable|went wrong|problem|boom|limit reached|not connected|too (?:many|large|long|big)|busy|gave up|disconnected|interrupted|expired|lost|no longer|not responding|stuck)\b",
+        concat!(
+            r"\b(?:error|errors|err|fail|fails|failed|failure|failing|exception|panic|panicked|fatal",
+            r"|crash|crashed|abort|aborted|denied|refused|rejected|invalid|unsupported|unable|cannot",
+            r"|can't|could not|couldn't|not (?:found|supported|allowed|permitted|available|valid",
+            r"|possible|responding)|missing|unknown|unexpected|broken|corrupt|corrupted|terminated",
+            r"|killed|exceeded|exhausted|unavailable|went wrong|problem|boom|limit reached|not",
+            r" connected|too (?:many|large|long|big)|busy|gave up|disconnected|interrupted|expired",
+            r"|lost|no longer|not responding|stuck)\b"
+        ),
         r"\w(?:Error|Exception)\b",
         r"错误|失败|异常|无法|不存在|超时|拒绝|エラー|失敗|できません|例外|오류|실패",
     ])
@@ -169,7 +210,10 @@ static SOUNDS_WRONG: LazyLock<Regex> = LazyLock::new(|| {
 /// Frames inside ordinary tool output that do say that it failed.
 static TOOL_FRAME: LazyLock<Regex> = LazyLock::new(|| {
     any(&[
-        r"\A(?:error|mcp error|invalid json|tool error|fatal|exception|failed to|could not|cannot)\b[^\n]{0,400}(?:\n|\z)",
+        concat!(
+            r"\A(?:error|mcp error|invalid json|tool error|fatal|exception|failed to|could not",
+            r"|cannot)\b[^\n]{0,400}(?:\n|\z)"
+        ),
         r"\A(?:oldstring|old_string|search (?:string|text|block))\b[^\n]{0,200}",
         r"\A<(?:error|error_details|tool_use_error)>",
         r"<(?:shell|bash)_metadata>\n?[^<]{0,200}\b(?:timeout|terminated|aborted)\b",
@@ -201,7 +245,8 @@ const READERS: &[&str] = &[
 /// Programs that answer with exit code 1 for "no", as the last of a command line.
 static ASKS: LazyLock<Regex> = LazyLock::new(|| {
     any(&[concat!(
-        r"(?:^|[|;&(] ?|\bthen )(?:sudo |command |env |! )*(?:rg|grep|egrep|fgrep|zgrep|ag|ack|diff|cmp|test|\[{1,2}|pgrep|",
+        r"(?:^|[|;&(] ?|\bthen )(?:sudo |command |env |! )*(?:rg|grep|egrep|fgrep|zgrep|ag|ack",
+        r"|diff|cmp|test|\[{1,2}|pgrep|",
         r"git (?:--no-pager )?(?:diff|grep)|which|type|command -v|find|expr|git merge-base)\b[^|;&]*$"
     )])
 });

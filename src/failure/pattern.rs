@@ -51,7 +51,8 @@ enum Matcher {
 /// use backstop::failure::{Category, ErrorPattern, Kind};
 ///
 /// let busy = ErrorPattern::regex("gpu_busy", Category::SessionError, Kind::Overloaded, "gpu queue is full")?;
-/// let own = ErrorPattern::new("own", Category::SessionError, Kind::parse("own"), |report| report.exit_code == Some(75));
+/// let kind = Kind::parse("own");
+/// let own = ErrorPattern::new("own", Category::SessionError, kind, |report| report.exit_code == Some(75));
 /// assert_eq!(busy.name(), "gpu_busy");
 /// assert_eq!(own.kind().as_str(), "own");
 /// # Ok::<(), backstop::failure::PatternError>(())

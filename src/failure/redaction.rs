@@ -37,7 +37,11 @@ const SHAPES: &[&str] = &[
     r"\bSG\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,}",
     r"\bkey-[0-9a-f]{32}\b",
     r"\bAC[0-9a-f]{32}\b|\bSK[0-9a-f]{32}\b",
-    r"\b(?:gsk|xai|pplx|r8|fw|tgp_v1|nvapi|csk|cpk|jina|dapi|lsv2_(?:pt|sk)|tvly|fc|e2b|sntrys|phc|phx|glsa|dckr_pat|atlasv1|pscale_tkn|shpat|shpss|ATATT3)[_-]?[A-Za-z0-9_-]{20,}",
+    concat!(
+        r"\b(?:gsk|xai|pplx|r8|fw|tgp_v1|nvapi|csk|cpk|jina|dapi|lsv2_(?:pt|sk)|tvly|fc|e2b",
+        r"|sntrys|phc|phx|glsa|dckr_pat|atlasv1|pscale_tkn|shpat|shpss",
+        r"|ATATT3)[_-]?[A-Za-z0-9_-]{20,}"
+    ),
     r"\bhvs\.[A-Za-z0-9_-]{16,}",
     r"\bAGE-SECRET-KEY-1[A-Z0-9]{20,}",
     r"\b\d{8,10}:AA[A-Za-z0-9_-]{30,}",
@@ -46,21 +50,40 @@ const SHAPES: &[&str] = &[
     // Secrets named by what stands before them.
     r"(?i)\b(?P<keep>bearer\s+)[A-Za-z0-9._~+/=-]{8,}",
     r"(?i)\b(?P<keep>(?:authorization\x22?'?\s*[:=]\s*\x22?'?)?basic\s+)[A-Za-z0-9+/]{8,}={0,2}",
-    r"(?i)(?P<keep>\bauthorization\\?[\x22']?\s*[:=]\s*\\?[\x22']?)(?:token|apikey|key|digest|negotiate|aws4-hmac-sha256)?\s*[A-Za-z0-9._~+/=-]{10,}",
+    concat!(
+        r"(?i)(?P<keep>\bauthorization\\?[\x22']?\s*[:=]\s*\\?[\x22']?)(?:token|apikey|key|digest",
+        r"|negotiate|aws4-hmac-sha256)?\s*[A-Za-z0-9._~+/=-]{10,}"
+    ),
     r"(?i)(?P<keep>\b(?:set-)?cookie\\?[\x22']?\s*[:=]\s*\\?[\x22']?)[^\s\x22';,\\]+=[^\r\n\x22'\\]+",
-    r"(?i)(?P<keep>[?&](?:key|api[_-]?key|apikey|token|access[_-]?token|auth|sig|signature|secret|client[_-]?secret|password|code|x-amz-(?:signature|credential|security-token)|sas)=)[^\s&\x22'<>#]+",
+    concat!(
+        r"(?i)(?P<keep>[?&](?:key|api[_-]?key|apikey|token|access[_-]?token|auth|sig|signature",
+        r"|secret|client[_-]?secret|password|code|x-amz-(?:signature|credential|security-token)",
+        r"|sas)=)[^\s&\x22'<>#]+"
+    ),
     r"(?i)(?P<keep>\b[a-z][a-z0-9+.-]{1,20}://)[^\s/@:\x22'<>]*:[^\s/@\x22'<>]+@",
-    r"(?i)(?P<keep>\b[\w-]{0,40}(?:api[_-]?key|apikey|secret(?:[_-]?(?:key|access[_-]?key))?|access[_-]?key|auth[_-]?token|access[_-]?token|refresh[_-]?token|id[_-]?token|session[_-]?token|bot[_-]?token|client[_-]?secret|private[_-]?key|passwd|password|passphrase|pwd|credential|connection[_-]?string|account[_-]?key|shared[_-]?access[_-]?key)\\?[\x22']?\s*[:=]\s*\\?[\x22']?)(?:[^\s\x22',;&<>\\]{6,})",
+    concat!(
+        r"(?i)(?P<keep>\b[\w-]{0,40}(?:api[_-]?key|apikey|secret(?:[_-]?(?:key|access[_-]?key))?",
+        r"|access[_-]?key|auth[_-]?token|access[_-]?token|refresh[_-]?token|id[_-]?token",
+        r"|session[_-]?token|bot[_-]?token|client[_-]?secret|private[_-]?key|passwd|password",
+        r"|passphrase|pwd|credential|connection[_-]?string|account[_-]?key",
+        r"|shared[_-]?access[_-]?key)\\?[\x22']?\s*[:=]\s*\\?[\x22']?)(?:[^\s\x22',;&<>\\]{6,})"
+    ),
     r"(?i)(?P<keep>\b\w{0,40}_TOKEN\\?[\x22']?\s*[:=]\s*\\?[\x22']?)[^\s\x22',;&<>\\]{8,}",
     r"(?i)(?P<keep>\b(?:incorrect|invalid) api key(?: provided)?: )\S{6,}",
-    r"(?i)(?P<keep>\bx-(?:api-key|goog-api-key|auth-token|access-token|csrf-token|amz-security-token)\\?[\x22']?\s*[:=]\s*\\?[\x22']?)[^\s\x22',;\\]{6,}",
+    concat!(
+        r"(?i)(?P<keep>\bx-(?:api-key|goog-api-key|auth-token|access-token|csrf-token",
+        r"|amz-security-token)\\?[\x22']?\s*[:=]\s*\\?[\x22']?)[^\s\x22',;\\]{6,}"
+    ),
 ];
 
 /// Values that are no secrets although they stand where one could.
 static HARMLESS: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(
-        r"(?i)^(?:\[masked\]|\*+|<[^>]*>|\$\{?\w+\}?|null|none|true|false|undefined|missing|invalid|required|expired|incorrect|string|env(?:ironment)?|process\.env\.\w+|os\.environ.*|config\.\w+|self\.\w+|not|is|was|string|optional\S*|your[_-].*|x{3,}.*|\.{3}|error|empty)[.,;:)]*$",
-    )
+    Regex::new(concat!(
+        r"(?i)^(?:\[masked\]|\*+|<[^>]*>|\$\{?\w+\}?|null|none|true|false|undefined|missing",
+        r"|invalid|required|expired|incorrect|string|env(?:ironment)?|process\.env\.\w+",
+        r"|os\.environ.*|config\.\w+|self\.\w+|not|is|was|string|optional\S*|your[_-].*|x{3,}.*",
+        r"|\.{3}|error|empty)[.,;:)]*$"
+    ))
     .expect("a constant")
 });
 

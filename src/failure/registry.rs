@@ -3,9 +3,9 @@ use std::sync::Arc;
 use super::evidence::{DEFAULT_CAP, Evidence};
 use super::facts::{Facts, diagnosis};
 use super::gate::{self, Gate};
+use super::json_text::bounded_copy;
 use super::redaction::mask;
 use super::text::head;
-use super::walk::bounded_copy;
 use super::{
     Category, Detection, ErrorPattern, Explanation, Kind, RecoveryError, Report, RunnerUp, Timestamp, details,
     fingerprint, rule,
@@ -198,6 +198,8 @@ fn fallback(name: &'static str, kind: Kind, facts: Option<Facts>) -> Match {
 /// A failure that no rule names: a command that ended so, else `other`.
 fn unknown(evidence: &Evidence) -> Match {
     match evidence.exit_code {
+        // A shell's way to say that a signal ended it.
+        Some(129..=159) => fallback("exit_signal", Kind::ProcessKilled, None),
         Some(code) if code != 0 => fallback("exit_code", Kind::ProcessFailed, None),
         _ if evidence.signal.is_some() => fallback("signal", Kind::ProcessKilled, None),
         _ if evidence.tool.is_some() => fallback("tool", Kind::ToolFailed, None),

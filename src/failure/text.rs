@@ -76,7 +76,7 @@ fn push_blank(out: &mut String, blank: &mut bool) {
 /// Leaves out a terminal control sequence: `ESC [ … letter`, or `ESC` and one character.
 fn skip_escape(chars: &mut std::iter::Peekable<std::str::Chars<'_>>) {
     if chars.next_if_eq(&'[').is_some() {
-        while let Some(ch) = chars.next() {
+        for ch in chars.by_ref() {
             if ('\u{40}'..='\u{7e}').contains(&ch) {
                 return;
             }
@@ -92,7 +92,8 @@ mod tests {
 
     #[test]
     fn colours_boxes_and_blanks_disappear() {
-        assert_eq!(normalise("\u{1b}[91m\u{1b}[1mError: \u{1b}[0mno\t  way │\n│  here  │"), "Error: no way\nhere");
+        let framed = "\u{1b}[91m\u{1b}[1mError: \u{1b}[0mno\t  way │\n│  here  │";
+        assert_eq!(normalise(framed), "Error: no way\nhere");
     }
 
     #[test]

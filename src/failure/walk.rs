@@ -4,10 +4,9 @@ use serde_json::{Map, Value};
 
 use super::Report;
 use super::evidence::{MAX_DEPTH, MAX_NODES, Shape};
+use super::json_text::{is_blank, open_json, whole_json};
 use super::text::{head, head_and_tail};
 
-/// How many JSON values hidden in one text are opened.
-const MAX_EMBEDDED: usize = 8;
 /// The longest machine word that is kept.
 const MAX_CODE: usize = 120;
 /// How many codes, headers and numbers are kept.
@@ -40,10 +39,10 @@ pub(crate) struct Walk {
     /// Decided by somebody who knows the whole frame.
     pub(crate) verdict: Option<Shape>,
     pub(crate) bare_text: bool,
-    calm: bool,
-    empty_reply: bool,
-    judged_reply: bool,
-    has_reply: bool,
+    pub(crate) calm: bool,
+    pub(crate) empty_reply: bool,
+    pub(crate) judged_reply: bool,
+    pub(crate) has_reply: bool,
     role: Option<String>,
 }
 
@@ -67,14 +66,14 @@ impl Walk {
                 }
                 let text = head_and_tail(text, self.cap * 2);
                 match whole_json(&text) {
-                    Some(value) => self.value(&value, "", 1),
+                    Some(value) => self.value(&value, 1),
                     None => {
                         self.bare_text = true;
                         self.text(&text, 0);
                     }
                 }
             }
-            value => self.value(value, "", 0),
+            value => self.value(value, 0),
         }
     }
 
@@ -127,7 +126,7 @@ impl Walk {
         self.text(text, MAX_DEPTH / 2);
     }
 
-    pub(crate) fn value(&mut self, value: &Value, key: &str, depth: usize) {
+    pub(crate) fn value(&mut self, value: &Value, depth: usize) {
         self.nodes += 1;
         if self.nodes > MAX_NODES || depth > MAX_DEPTH {
             return;
@@ -136,7 +135,7 @@ impl Walk {
             Value::Object(map) => self.object(map, depth),
             Value::Array(items) => {
                 for item in items.iter().take(MAX_NODES) {
-                    self.value(item, key, depth + 1);
+                    self.value(item, depth + 1);
                 }
             }
             Value::String(text) => self.text(text, depth),
@@ -153,7 +152,7 @@ impl Walk {
         let (rest, embedded) = open_json(&text);
         self.causes.push(rest.into_owned());
         for value in embedded {
-            self.value(&value, "", depth + 1);
+            self.value(&value, depth + 1);
         }
     }
 
@@ -300,7 +299,7 @@ impl Walk {
                     Value::Array(items) => !items.is_empty(),
                     _ => true,
                 };
-                self.value(value, name, depth + 1);
+                self.value(value, depth + 1);
             }
             "stderr" => {
                 self.has_streams = true;
@@ -313,13 +312,13 @@ impl Walk {
             "output" | "content" | "text" | "rawoutput" | "formattedoutput" | "aggregatedoutput" | "result" => {
                 match value {
                     Value::String(text) => self.outputs.push(head_and_tail(text, self.cap).into_owned()),
-                    other => self.value(other, name, depth + 1),
+                    other => self.value(other, depth + 1),
                 }
             }
             "message" | "msg" | "detail" | "details" | "errordescription" | "description" | "body" | "responsebody"
             | "raw" | "cause" | "data" | "metadata" | "failedgeneration" | "detailmessage" | "localizedmessage"
-            | "lastmessage" | "state" | "response" | "reason" | "inner" | "value" => self.value(value, name, depth + 1),
-            "title" if depth == 0 && alone => self.value(value, name, depth + 1),
+            | "lastmessage" | "state" | "response" | "reason" | "inner" | "value" => self.value(value, depth + 1),
+            "title" if depth == 0 && alone => self.value(value, depth + 1),
             "title" => {
                 if let Some(title) = value.as_str() {
                     self.command.get_or_insert_with(|| head(title, MAX_CODE).to_owned());
@@ -328,65 +327,10 @@ impl Walk {
             }
             _ if value.is_string() && name.contains("error") => {
                 self.failed = true;
-                self.value(value, name, depth + 1);
+                self.value(value, depth + 1);
             }
-            _ if value.is_object() || value.is_array() => self.value(value, name, depth + 1),
+            _ if value.is_object() || value.is_array() => self.value(value, depth + 1),
             _ => {}
-        }
-    }
-
-    /// A reply of a model: whether it carries anything.
-    fn look_at_reply(&mut self, map: &Map<String, Value>, depth: usize) {
-        let word = |key: &str| map.get(key).and_then(Value::as_str);
-        let ended = ["finish_reason", "finishReason", "stop_reason", "stopReason", "done_reason"]
-            .iter()
-            .any(|key| word(key).is_some());
-        let of_model = matches!(word("role"), Some("assistant" | "model"));
-        let listed = ["choices", "candidates"].iter().any(|key| map.get(*key).is_some_and(Value::is_array));
-        let whole = map.get("info").and_then(|info| info.get("role")).and_then(Value::as_str) == Some("assistant")
-            || (word("object") == Some("response") || word("type") == Some("message"));
-        if !(ended || of_model || listed || whole) || self.judged_reply {
-            return;
-        }
-        self.judged_reply = true;
-        let carries = map.iter().any(|(key, value)| carries_content(key, value, depth));
-        self.empty_reply |= !carries;
-        self.has_reply |= carries;
-    }
-
-    /// A log record below the level of errors, and a status that allows.
-    fn look_at_level(&mut self, map: &Map<String, Value>) {
-        let word = |key: &str| map.get(key).and_then(Value::as_str).map(str::to_ascii_lowercase).unwrap_or_default();
-        if matches!(word("level").as_str(), "info" | "debug" | "trace" | "warn" | "warning")
-            || matches!(word("status").as_str(), "allowed" | "allowed_warning")
-        {
-            self.calm = true;
-        }
-    }
-
-    /// A verifier's record: what it says in several fields must agree.
-    fn look_at_verdicts(&mut self, map: &Map<String, Value>) {
-        const FIELDS: [&str; 7] =
-            ["verdict", "approved", "polarity", "executionrecord", "decision", "passed", "verificationresult"];
-        let (mut yes, mut no) = (false, false);
-        for (key, value) in map {
-            let key = plain(key);
-            if !FIELDS.iter().any(|field| key.ends_with(field)) {
-                continue;
-            }
-            match value.as_str().map(str::to_ascii_lowercase).as_deref() {
-                Some("pass" | "passed" | "approve" | "approved" | "accept" | "accepted" | "ok") => yes = true,
-                Some("fail" | "failed" | "reject" | "rejected" | "deny" | "changes_requested") => no = true,
-                _ => match value.as_bool() {
-                    Some(true) => yes = true,
-                    Some(false) => no = true,
-                    None => {}
-                },
-            }
-        }
-        if no {
-            self.failed = true;
-            self.code(if yes { "verdicts disagree" } else { "verdict: fail" });
         }
     }
 
@@ -440,120 +384,11 @@ impl Walk {
     }
 }
 
-/// A copy of a value that can neither be deep enough to exhaust the stack nor large.
-pub(crate) fn bounded_copy(value: &Value, cap: usize) -> Value {
-    fn copy(value: &Value, depth: usize, nodes: &mut usize, bytes: &mut usize) -> Value {
-        *nodes += 1;
-        if depth > MAX_DEPTH || *nodes > MAX_NODES {
-            return Value::Null;
-        }
-        match value {
-            Value::String(text) => {
-                let kept = head_and_tail(text, *bytes);
-                *bytes = bytes.saturating_sub(kept.len());
-                kept.into()
-            }
-            Value::Array(items) => {
-                items.iter().take(MAX_NODES).map(|item| copy(item, depth + 1, nodes, bytes)).collect()
-            }
-            Value::Object(map) => map
-                .iter()
-                .take(MAX_NODES)
-                .map(|(key, value)| (head(key, MAX_CODE).to_owned(), copy(value, depth + 1, nodes, bytes)))
-                .collect(),
-            plain => plain.clone(),
-        }
-    }
-    copy(value, 0, &mut 0, &mut { cap })
-}
-
-/// Whether a reply's field holds text or a tool call.
-fn carries_content(key: &str, value: &Value, depth: usize) -> bool {
-    if depth > MAX_DEPTH {
-        return false;
-    }
-    let inside = |value: &Value| match value {
-        Value::Object(map) => map.iter().any(|(key, value)| carries_content(key, value, depth + 1)),
-        _ => false,
-    };
-    match plain(key).as_ref() {
-        "toolcalls" | "functioncall" | "functioncalls" | "tooluse" | "tool" => match value {
-            Value::Array(items) => !items.is_empty(),
-            Value::Null => false,
-            _ => true,
-        },
-        "type" => value
-            .as_str()
-            .is_some_and(|word| matches!(word, "tool_use" | "tool_call" | "function_call" | "tool-call" | "tool")),
-        "text" | "content" | "output" | "outputtext" | "response" | "result" | "refusal" | "parts" | "message"
-        | "choices" | "candidates" | "delta" | "data" => match value {
-            Value::String(text) => !is_blank(text),
-            Value::Array(items) => {
-                items.iter().any(|item| item.as_str().is_some_and(|text| !is_blank(text)) || inside(item))
-            }
-            other => inside(other),
-        },
-        _ => false,
-    }
-}
-
 /// A key's name without case, underscores and hyphens.
-fn plain(key: &str) -> Cow<'_, str> {
+pub(crate) fn plain(key: &str) -> Cow<'_, str> {
     let key = head(key, MAX_CODE);
     if key.bytes().all(|byte| byte.is_ascii_lowercase()) {
         return Cow::Borrowed(key);
     }
     key.chars().filter(|ch| !matches!(ch, '_' | '-')).map(|ch| ch.to_ascii_lowercase()).collect::<String>().into()
-}
-
-/// Whether a text holds nothing: white space, byte-order marks, an empty list or object.
-pub(crate) fn is_blank(text: &str) -> bool {
-    let text = text.trim_matches(|ch: char| ch.is_whitespace() || ch == '\u{feff}');
-    matches!(text, "" | "[]" | "{}")
-}
-
-/// A text that as a whole is a JSON object or list.
-fn whole_json(text: &str) -> Option<Value> {
-    let trimmed = text.trim();
-    if !trimmed.starts_with(['{', '[', '"']) || is_blank(trimmed) {
-        return None;
-    }
-    match serde_json::from_str(trimmed) {
-        Ok(Value::String(inner)) => whole_json(&inner),
-        Ok(value) => Some(value),
-        Err(_) => None,
-    }
-}
-
-/// Takes JSON objects out of a text: what is left, and the objects.
-fn open_json(text: &str) -> (Cow<'_, str>, Vec<Value>) {
-    let mut rest = String::new();
-    let mut found = Vec::new();
-    let mut from = 0;
-    let mut at = 0;
-    let mut tries = 0;
-    while let Some(step) = text[at..].find('{') {
-        let start = at + step;
-        tries += 1;
-        if found.len() >= MAX_EMBEDDED || tries > MAX_EMBEDDED * 4 {
-            break;
-        }
-        let mut stream = serde_json::Deserializer::from_str(&text[start..]).into_iter::<Value>();
-        match stream.next() {
-            Some(Ok(value @ Value::Object(_))) if value.as_object().is_some_and(|map| !map.is_empty()) => {
-                let end = start + stream.byte_offset();
-                rest.push_str(&text[from..start]);
-                rest.push(' ');
-                found.push(value);
-                from = end;
-                at = end;
-            }
-            _ => at = start + 1,
-        }
-    }
-    if found.is_empty() {
-        return (Cow::Borrowed(text), found);
-    }
-    rest.push_str(&text[from..]);
-    (Cow::Owned(rest), found)
 }

@@ -141,7 +141,7 @@ fn attempts(values: Vec<Value>) -> Vec<RecoveryAttempt> {
         attempt.error_type = Kind::parse(short(attempt.error_type.as_str()));
         attempt.strategy = short(&attempt.strategy).into();
         attempt.result = short(&attempt.result).into();
-        attempt.message = attempt.message.as_deref().map(|text| clip(text).into());
+        attempt.message = attempt.message.as_deref().map(clip);
     }
     read.split_off(read.len().saturating_sub(Episode::ATTEMPTS_KEPT))
 }

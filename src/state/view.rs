@@ -4,7 +4,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::{RecoveryMetricsSnapshot, Tally};
-use crate::failure::{RecoveryError, SessionId, Timestamp};
+use crate::failure::{RecoveryError, SessionId, Timestamp, mask};
 use crate::policy::machine::{Episode, PhaseName};
 use crate::policy::session::{KeptVerdict, SessionMemory};
 use crate::policy::{ChainKey, RecoveryAttempt, Verdict};
@@ -88,7 +88,7 @@ pub struct VerdictView {
     /// The verdict.
     pub verdict: Verdict,
     /// The same in words.
-    pub text: String,
+    pub text: Arc<str>,
     /// Executions made.
     pub executions: u32,
     /// When it ended.
@@ -151,7 +151,7 @@ impl RecoveryState {
         self.verdict = Some(VerdictView {
             episode: kept.episode,
             verdict: clipped_verdict(&kept.verdict),
-            text: clip(&kept.verdict.to_string()).to_owned(),
+            text: clip(&kept.verdict.to_string()),
             executions: kept.executions,
             at: kept.at,
         });
@@ -199,9 +199,12 @@ const TEXT_SHOWN: usize = 2_000;
 /// More chains than this of one episode are not shown.
 const CHAINS_SHOWN: usize = 64;
 
-/// The text as it is shown.
-pub(super) fn clip(text: &str) -> &str {
-    cut(text, TEXT_SHOWN)
+/// How much of a text is looked at for secrets: more than is shown, so that none is cut in two.
+const TEXT_READ: usize = 2 * TEXT_SHOWN;
+
+/// The text as it is kept and shown: secrets masked, then cut (R12).
+pub(super) fn clip(text: &str) -> Arc<str> {
+    cut(&mask(cut(text, TEXT_READ)), TEXT_SHOWN).into()
 }
 
 /// At most this many bytes of a text, cut between two characters.
@@ -211,26 +214,21 @@ pub(super) fn cut(text: &str, bytes: usize) -> &str {
 }
 
 fn clipped(attempt: &RecoveryAttempt) -> RecoveryAttempt {
-    let message = attempt.message.as_deref().map(|text| clip(text).into());
+    let message = attempt.message.as_deref().map(clip);
     RecoveryAttempt { message, ..attempt.clone() }
 }
 
 fn clipped_verdict(verdict: &Verdict) -> Verdict {
     match verdict {
-        Verdict::Aborted { reason } => Verdict::Aborted { reason: clip(reason).into() },
-        Verdict::Escalated { reason } => Verdict::Escalated { reason: clip(reason).into() },
+        Verdict::Aborted { reason } => Verdict::Aborted { reason: clip(reason) },
+        Verdict::Escalated { reason } => Verdict::Escalated { reason: clip(reason) },
         other => other.clone(),
     }
 }
 
 /// A failure as it is shown: never the value that was reported.
 fn shown(error: &RecoveryError) -> RecoveryError {
-    RecoveryError {
-        message: clip(&error.message).into(),
-        diagnosis: clip(&error.diagnosis).into(),
-        raw: None,
-        ..error.clone()
-    }
+    RecoveryError { message: clip(&error.message), diagnosis: clip(&error.diagnosis), raw: None, ..error.clone() }
 }
 
 fn is_zero(number: &usize) -> bool {

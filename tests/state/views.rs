@@ -147,7 +147,7 @@ fn a_directory_in_a_views_place_is_set_aside_and_does_not_stop_the_others() {
 #[test]
 fn a_view_never_exceeds_its_bound_and_drops_the_oldest_attempts_first() {
     let dir = tempfile::tempdir().unwrap();
-    let attempts = (0..64).map(|number| attempt(&format!("{number} {}", "\u{1}".repeat(9_000)))).collect();
+    let attempts = (0..64).map(|number| attempt(&format!("{number} {}", "\u{1}".repeat(2_100)))).collect();
     save(&mut open(dir.path()).0, 1, &ended(Verdict::Cancelled, attempts));
     let file = dir.path().join("recovery-s1.json");
     assert!(file.metadata().unwrap().len() <= RecoveryState::MAX_BYTES as u64);
@@ -156,6 +156,17 @@ fn a_view_never_exceeds_its_bound_and_drops_the_oldest_attempts_first() {
     assert!(!shown.is_empty() && shown.len() < 64);
     assert_eq!(view["attemptsLeftOut"], 64 - shown.len());
     assert!(shown.last().unwrap()["message"].as_str().unwrap().starts_with("63 "));
+}
+
+#[test]
+fn a_secret_in_an_answer_or_reason_is_masked() {
+    let dir = tempfile::tempdir().unwrap();
+    let secret = "sk-ant-api03-AbCdEfGhIjKlMnOpQrStUvWxYz0123456789AbCdEfGh";
+    let text = format!("refused the key {secret}");
+    let verdict = Verdict::Aborted { reason: text.as_str().into() };
+    save(&mut open(dir.path()).0, 1, &ended(verdict, vec![attempt(&text)]));
+    let view = fs::read_to_string(dir.path().join("recovery-s1.json")).unwrap();
+    assert!(view.contains("refused the key") && !view.contains(secret), "{view}");
 }
 
 #[test]

@@ -34,6 +34,8 @@ pub(crate) const RULES: &[Rule] = &[
             "model identifier is invalid",
             "access to the model with the specified model id",
             "don't have access to the model*",
+            "does not have access to this model",
+            "do not have access to this model",
             "does not have access to model*",
             "has been deprecated",
             "model is deprecated",
@@ -56,7 +58,11 @@ pub(crate) const RULES: &[Rule] = &[
         regexes: &[
             (
                 "model*",
-                r"\bmodel\b[ `'\x22:]{0,3}[\w./:@\[\]-]{0,80}[`'\x22]{0,2}[,.]? (?:does not exist|not found|not exist|is not found|was not found|is not available|may not exist|not supported|is not supported|could not be found|is not a valid)",
+                concat!(
+                    r"\bmodel\b[ `'\x22:]{0,3}[\w./:@\[\]-]{0,80}[`'\x22]{0,2}[,.]? (?:does not exist|not",
+                    r" found|not exist|is not found|was not found|is not available|may not exist|not",
+                    r" supported|is not supported|could not be found|is not a valid)"
+                ),
             ),
             ("model*", r"\bmodels/[\w.:-]+ is not found"),
             ("model*", r"not[_ ]found[^\n]{0,20}\bmodel: [\w.-]+"),
@@ -100,6 +106,9 @@ pub(crate) const RULES: &[Rule] = &[
             "authentication failed",
             "authentication failure",
             "authentication required",
+            "failed to authenticate",
+            "denied access",
+            "key does not have permission*",
             "authentication_failed",
             "invalid_authentication_error",
             "invalid authentication*",
@@ -171,6 +180,7 @@ pub(crate) const RULES: &[Rule] = &[
             "認証エラー",
             "apiキーが無効",
         ],
+        regexes: &[("environment variable*", r"\bmissing environment variable\b[^\n]{0,60}(?:key|token)\b")],
         unless: &["rate limit*", "mcp error", "operation not permitted", "outside allowed directories"],
         yes: "401 Incorrect API key provided: sk-fake-0000.",
         no: "the token limit is 4096",

@@ -67,7 +67,10 @@ pub(crate) const RULES: &[Rule] = &[
             ("range of", r"range of max_tokens should be"),
             (
                 "max_tokens",
-                r"`?max_(?:completion_|output_)?tokens`?[^\n]{0,60}(?:must be|less than or equal|cannot be (?:greater|more)|exceeds? the (?:maximum|max))",
+                concat!(
+                    r"`?max_(?:completion_|output_)?tokens`?[^\n]{0,60}(?:must be|less than or equal|cannot",
+                    r" be (?:greater|more)|exceeds? the (?:maximum|max))"
+                ),
             ),
         ],
         unless: &["context length", "context limit", "context window"],
@@ -173,17 +176,29 @@ pub(crate) const RULES: &[Rule] = &[
             "トークン数の上限",
         ],
         regexes: &[
-            ("tokens", r"\b(?:requested|input|prompt)\b[^\n]{0,40}tokens?\b[^\n]{0,30} (?:>|exceeds?|exceed context)"),
+            (
+                "tokens",
+                concat!(
+                    r"\b(?:requested|input|prompt)\b[^\n]{0,40}tokens?\b[^\n]{0,30} (?:>|exceeds?|exceed",
+                    r" context)"
+                ),
+            ),
             ("tokens", r"must have less than \d+ tokens|tokens? must be <= ?\d+"),
             ("tokens", r"\btoo many tokens\b"),
             ("tokens", r"\b\d[\d,]* tokens? ?(?:>|exceeds?|is (?:greater|more|larger) than)"),
             (
                 "exceeds",
-                r"(?:input|prompt|request|conversation|context)\b[^\n]{0,60}\bexceeds?\b[^\n]{0,60}\b(?:context|token|window)",
+                concat!(
+                    r"(?:input|prompt|request|conversation|context)\b[^\n]{0,60}\bexceeds?\b[^\n]{0,60}\b(",
+                    r"?:context|token|window)"
+                ),
             ),
             (
                 "context",
-                r"context (?:length|window|size|limit)[^\n]{0,40}\b(?:exceed|overflow|too (?:small|short)|reached|not enough)",
+                concat!(
+                    r"context (?:length|window|size|limit)[^\n]{0,40}\b(?:exceed|overflow|too (?:small|short)",
+                    r"|reached|not enough)"
+                ),
             ),
         ],
         unless: &["too many tokens, please wait", "please wait before", "context window error handler"],

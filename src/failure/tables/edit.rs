@@ -42,15 +42,24 @@ pub(crate) const RULES: &[Rule] = &[
         regexes: &[
             (
                 "matches*",
-                r"\b(?:found|has|have|got) \d+ (?:matches|occurrences)\b[^\n]{0,120}\b(?:replace_all|expected|unique|only|but)",
+                concat!(
+                    r"\b(?:found|has|have|got) \d+ (?:matches|occurrences)\b[^\n]{0,120}\b(?:replace_all",
+                    r"|expected|unique|only|but)"
+                ),
             ),
             (
                 "occurrence*",
-                r"\bexpected (?:\d+|one|a single) (?:occurrences?|match(?:es)?|replacements?) but found (?:[2-9]|\d\d)",
+                concat!(
+                    r"\bexpected (?:\d+|one|a single) (?:occurrences?|match(?:es)?|replacements?) but found",
+                    r" (?:[2-9]|\d\d)"
+                ),
             ),
             (
                 "occurrence*",
-                r"\b(?:old_?str(?:ing)?|search|text|snippet)\b[^\n]{0,80}\b(?:occurs|appears|found) (?:\d+|multiple|several) (?:times|places)",
+                concat!(
+                    r"\b(?:old_?str(?:ing)?|search|text|snippet)\b[^\n]{0,80}\b(?:occurs|appears|found)",
+                    r" (?:\d+|multiple|several) (?:times|places)"
+                ),
             ),
             ("multiple", r"\b(?:old_?str(?:ing)?|search|match(?:es|ing)?|text)\b[^\n]{0,60}\bmultiple\b"),
         ],
@@ -197,7 +206,12 @@ pub(crate) const RULES: &[Rule] = &[
             ("not found", r"\bold_?str(?:ing)?\b[^\n]{0,200}\bnot found"),
             (
                 "find",
-                r"\b(?:could not|couldn't|failed to|unable to|cannot|can't|did not) (?:find|locate|match)\b[^\n]{0,40}\b(?:old_?str(?:ing)?|search (?:block|text|string)|string to replace|matching text|expected lines|the (?:original|target) (?:text|code|string|content))",
+                concat!(
+                    r"\b(?:could not|couldn't|failed to|unable to|cannot|can't|did not) (?:find|locate",
+                    r"|match)\b[^\n]{0,40}\b(?:old_?str(?:ing)?|search (?:block|text|string)|string to",
+                    r" replace|matching text|expected lines|the (?:original|target) (?:text|code|string",
+                    r"|content))"
+                ),
             ),
             ("match*", r"\bsearch(?:/replace)? block\w*\b[^\n]{0,60}\b(?:fail|not match|no match|did not)"),
             ("replace*", r"\b(?:string|text|content|snippet)\b[^\n]{0,40}\breplace\b[^\n]{0,30}\bnot found"),

@@ -3,7 +3,7 @@
 use super::super::Kind;
 use super::super::facts::Overrides;
 use super::super::rule::Rule;
-use super::super::{Category, Domain, ErrorSeverity, RecoveryAction};
+use super::super::{Category, Domain, RecoveryAction};
 
 /// The tool's or transport's JSON: the model did nothing wrong, but JSON words chose the category.
 const NOT_THE_MODELS: Overrides =
@@ -19,7 +19,10 @@ pub(crate) const RULES: &[Rule] = &[
             ("length limit was reached", r"could not parse response content as the length limit was reached"),
             (
                 "max_tokens",
-                r"\b(?:json|tool call|arguments?)\b[^\n]{0,80}\b(?:truncated|cut off|incomplete)\b[^\n]{0,60}max_tokens",
+                concat!(
+                    r"\b(?:json|tool call|arguments?)\b[^\n]{0,80}\b(?:truncated|cut off",
+                    r"|incomplete)\b[^\n]{0,60}max_tokens"
+                ),
             ),
         ],
         over: Overrides { action: Some(RecoveryAction::Degrade), ..Overrides::NONE },
@@ -40,8 +43,8 @@ pub(crate) const RULES: &[Rule] = &[
             "invalid json*",
         ],
         over: Overrides { action: Some(RecoveryAction::Degrade), ..Overrides::NONE },
-        yes: r#"{"name": "AI_NoObjectGeneratedError", "message": "No object generated: could not parse the response.", "finishReason": "length"}"#,
-        no: r#"{"name": "AI_NoObjectGeneratedError", "message": "No object generated: could not parse the response.", "finishReason": "stop"}"#,
+        yes: r#"{"name": "AI_NoObjectGeneratedError", "message": "could not parse it", "finishReason": "length"}"#,
+        no: r#"{"name": "AI_NoObjectGeneratedError", "message": "could not parse it", "finishReason": "stop"}"#,
         ..Rule::BASE
     },
     Rule {
@@ -51,11 +54,19 @@ pub(crate) const RULES: &[Rule] = &[
         regexes: &[
             (
                 "json*",
-                r"\b(?:state|session|settings|config(?:uration)?|history|cache|lock|credentials|auth|storage)\b[\w ./\\-]{0,60}\.jsonl?\b[^\n]{0,120}\b(?:corrupt|unexpected (?:end|token)|invalid|parse|malformed|not valid)",
+                concat!(
+                    r"\b(?:state|session|settings|config(?:uration)?|history|cache|lock|credentials|auth",
+                    r"|storage)\b[\w ./\\-]{0,60}\.jsonl?\b[^\n]{0,120}\b(?:corrupt|unexpected (?:end|token)",
+                    r"|invalid|parse|malformed|not valid)"
+                ),
             ),
             (
                 "json*",
-                r"\b(?:corrupt|unexpected (?:end|token)|failed to parse|malformed|not valid)\b[^\n]{0,120}\b(?:state|session|settings|config|history|cache|credentials|storage)[\w./\\-]{0,40}\.jsonl?\b",
+                concat!(
+                    r"\b(?:corrupt|unexpected (?:end|token)|failed to parse|malformed|not",
+                    r" valid)\b[^\n]{0,120}\b(?:state|session|settings|config|history|cache|credentials",
+                    r"|storage)[\w./\\-]{0,40}\.jsonl?\b"
+                ),
             ),
         ],
         yes: "Failed to parse /home/dev/.config/tool/settings.json: Unexpected end of JSON input",
@@ -72,6 +83,21 @@ pub(crate) const RULES: &[Rule] = &[
         ],
         yes: "SyntaxError: Unexpected token '<', \"<!DOCTYPE \"... is not valid JSON",
         no: "Unexpected token 'I', \"I will now\"... is not valid JSON",
+        ..Rule::BASE
+    },
+    Rule {
+        name: "http_body_json",
+        kind: &Kind::Network,
+        rank: 79,
+        phrases: &[
+            "body is not valid json",
+            "malformed response",
+            "invalid json response body*",
+            "invalid response body*",
+        ],
+        unless: &["empty or unparsable response"],
+        yes: "API returned an empty or malformed response (HTTP 200), body is not valid JSON",
+        no: "the model's arguments are not valid JSON",
         ..Rule::BASE
     },
     Rule {
@@ -169,10 +195,13 @@ pub(crate) const RULES: &[Rule] = &[
             ),
             (
                 "expected",
-                r"\bexpected (?:an? )?(?:array|string|object|number|boolean|integer)\b,? (?:but )?(?:got|received|found)\b",
+                concat!(
+                    r"\bexpected (?:an? )?(?:array|string|object|number|boolean|integer)\b,? (?:but )?(?:got",
+                    r"|received|found)\b"
+                ),
             ),
         ],
-        unless: &["bedrock", "invalid_request_error", "json at position", "not valid json"],
+        unless: &["api error: 400*", "bedrock", "invalid_request_error", "json at position", "not valid json"],
         yes: "Error: InputValidationError: The required parameter `content` is missing",
         no: "Unexpected end of JSON input",
         ..Rule::BASE
@@ -312,61 +341,6 @@ pub(crate) const RULES: &[Rule] = &[
         unless: &["connection", "text field in the contentblock*", "messages: text content blocks must be non-empty"],
         yes: "Empty response received from LLM. Check your provider account?",
         no: "the list is empty",
-        ..Rule::BASE
-    },
-    Rule {
-        name: "generated_syntax",
-        kind: &Kind::InvalidGeneration,
-        rank: 87,
-        phrases: &[
-            "introduced new syntax error*",
-            "introduces syntax error*",
-            "syntax error in generated*",
-            "would introduce syntax*",
-        ],
-        over: Overrides { category: Some(Category::EditError), ..Overrides::NONE },
-        yes: "Your proposed edit has introduced new syntax error(s).",
-        no: "SyntaxError: Unexpected token } in JSON at position 4",
-        ..Rule::BASE
-    },
-    Rule {
-        name: "compile_error",
-        kind: &Kind::InvalidGeneration,
-        rank: 58,
-        phrases: &[
-            "syntaxerror: invalid syntax",
-            "indentationerror*",
-            "taberror*",
-            "syntaxerror: unexpected identifier*",
-            "syntaxerror: missing )*",
-            "syntaxerror: unexpected eof while parsing",
-            "syntaxerror: unterminated string literal*",
-            "syntaxerror: '(' was never closed",
-            "syntaxerror: expected*",
-            "could not compile",
-            "compilation failed",
-            "compilation error*",
-            "build failed",
-            "failed to compile",
-            "cannot find symbol",
-            "undefined reference to*",
-            "was not declared in this scope",
-            "syntax error near unexpected token*",
-            "parse error near*",
-            "cannot find name",
-            "does not compile",
-        ],
-        regexes: &[
-            ("error*", r"^error\[E\d{4}\]"),
-            ("error*", r"\berror TS\d{4}\b"),
-            ("error*", r":\d+:\d+: (?:fatal )?error: "),
-            ("error*", r"\.java:\d+: error: "),
-            ("syntax error*", r"\.go:\d+:\d+: syntax error"),
-        ],
-        unless: &["json at position", "not valid json", "json.decoder"],
-        over: Overrides { severity: Some(ErrorSeverity::Low), ..Overrides::NONE },
-        yes: "  File \"<string>\", line 1\n    def f(:\n          ^\nSyntaxError: invalid syntax",
-        no: "Unexpected token } in JSON at position 4",
         ..Rule::BASE
     },
 ];

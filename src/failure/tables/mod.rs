@@ -19,6 +19,7 @@ mod access;
 mod context;
 mod edit;
 mod environment;
+mod generated;
 mod guard;
 mod json;
 mod network;
@@ -40,6 +41,7 @@ pub(crate) fn all() -> Vec<&'static Rule> {
         edit::RULES,
         guard::RULES,
         json::RULES,
+        generated::RULES,
         access::RULES,
         network::RULES,
         server::RULES,

@@ -9,6 +9,7 @@ pub(crate) const RULES: &[Rule] = &[Rule {
     rank: 89,
     phrases: &[
         "must be followed by tool messages*",
+        "tool use concurrency issues",
         "did not have response messages",
         "ids were found without*",
         "without `tool_result` blocks*",
@@ -57,16 +58,25 @@ pub(crate) const RULES: &[Rule] = &[Rule {
         ("tool_calls", r"\brole '?tool'?[^\n]{0,80}tool_calls"),
         (
             "tool*",
-            r"\btool[ _-]?results?\b[^\n]{0,60}\b(?:without|no|missing|not)\b[^\n]{0,40}\b(?:tool[ _-]?(?:call|use)|corresponding|preceding|match)",
+            concat!(
+                r"\btool[ _-]?results?\b[^\n]{0,60}\b(?:without|no|missing|not)\b[^\n]{0,40}\b(?:tool[",
+                r" _-]?(?:call|use)|corresponding|preceding|match)"
+            ),
         ),
         (
             "tool*",
-            r"\btool[ _-]?(?:calls?|uses?)\b[^\n]{0,60}\b(?:without|no|missing|has no|have no)\b[^\n]{0,40}\b(?:results?|outputs?|responses?)\b",
+            concat!(
+                r"\btool[ _-]?(?:calls?|uses?)\b[^\n]{0,60}\b(?:without|no|missing|has no|have",
+                r" no)\b[^\n]{0,40}\b(?:results?|outputs?|responses?)\b"
+            ),
         ),
         ("function*", r"\bfunction[ _]?call[^\n]{0,80}(?:without|no|missing)[^\n]{0,30}(?:output|response|result)"),
         (
             "not found",
-            r"tool[_ ](?:call[_ ])?(?:use[_ ])?id\b[^\n]{0,80}\bnot found\b[^\n]{0,60}(?:previous|messages|tool_calls|history)?",
+            concat!(
+                r"tool[_ ](?:call[_ ])?(?:use[_ ])?id\b[^\n]{0,80}\bnot found\b[^\n]{0,60}(?:previous",
+                r"|messages|tool_calls|history)?"
+            ),
         ),
         ("tool_result*", r"tool_result[^\n]{0,60}\bmissing\b|\bmissing\b[^\n]{0,40}tool_result"),
         ("tool messages", r"tool messages[^\n]{0,60}must (?:follow|be preceded)"),

@@ -16,11 +16,17 @@ pub(crate) const RULES: &[Rule] = &[
         regexes: &[
             (
                 "limit",
-                r"(?:hit|reached|exceeded) (?:your|the) (?:[\w-]+[ -]?){0,3}(?:usage |session |weekly |daily |monthly |hour(?:ly)? )?limit\b[^\n]{0,80}\b(?:resets?|try again|available)\b",
+                concat!(
+                    r"(?:hit|reached|exceeded) (?:your|the) (?:[\w-]+[ -]?){0,3}(?:usage |session |weekly ",
+                    r"|daily |monthly |hour(?:ly)? )?limit\b[^\n]{0,80}\b(?:resets?|try again|available)\b"
+                ),
             ),
             (
                 "limit",
-                r"\b(?:5-hour|five-hour|weekly|session|opus|sonnet|daily|monthly) limit (?:reached|exceeded|hit)\b[^\n]{0,60}\bresets?\b",
+                concat!(
+                    r"\b(?:5-hour|five-hour|weekly|session|opus|sonnet|daily|monthly) limit (?:reached",
+                    r"|exceeded|hit)\b[^\n]{0,60}\bresets?\b"
+                ),
             ),
             ("resets_in_seconds", r"usage_limit"),
         ],
@@ -72,6 +78,7 @@ pub(crate) const RULES: &[Rule] = &[
         rank: 90,
         phrases: &[
             "insufficient_quota",
+            "check your plan and billing*",
             "insufficientquota",
             "exceeded your current quota",
             "exceeded your monthly included credits",
@@ -102,7 +109,7 @@ pub(crate) const RULES: &[Rule] = &[
         phrases: &["*perday*", "free-models-per-day", "requests per day", "daily limit", "per-day"],
         also: &["exceed*", "limit*", "quota*", "exhausted"],
         unless: &["try again in", "please try again in", "retry after"],
-        yes: r#"{"error":{"code":429,"message":"You exceeded your current quota","status":"RESOURCE_EXHAUSTED","details":[{"quotaId":"GenerateRequestsPerDayPerProjectPerModel-FreeTier"}]}}"#,
+        yes: r#"{"error":{"code":429,"message":"Quota exceeded","details":[{"quotaId":"GenerateRequestsPerDayPerProjectPerModel-FreeTier"}]}}"#,
         no: "Limit 10000, Used 9000 on tokens per min (TPM)",
         ..Rule::BASE
     },

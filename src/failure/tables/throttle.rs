@@ -13,7 +13,7 @@ pub(crate) const RULES: &[Rule] = &[
         phrases: &["request too large for"],
         also: &["tokens per min*", "tpm", "per minute", "input-tokens*"],
         over: Overrides { retryable: Some(false), action: Some(RecoveryAction::Degrade), ..Overrides::NONE },
-        yes: "Request too large for gpt-4o in organization org-x on tokens per min (TPM): Limit 30000, Requested 45000.",
+        yes: "Request too large for gpt-4o on tokens per min (TPM): Limit 30000, Requested 45000.",
         no: "Rate limit reached for gpt-4o on tokens per min (TPM): Limit 30000, Used 29000, Requested 4500.",
         ..Rule::BASE
     },

@@ -35,7 +35,10 @@ pub(crate) const RULES: &[Rule] = &[
         regexes: &[
             (
                 "tool*",
-                r"\btool\b[^\n\r\x{2028}]{0,100}\b(?:not found|does not exist|doesn't exist|is not (?:available|registered|defined|enabled))\b",
+                concat!(
+                    r"\btool\b[^\n\r\x{2028}]{0,100}\b(?:not found|does not exist|doesn't exist|is not",
+                    r" (?:available|registered|defined|enabled))\b"
+                ),
             ),
             ("tool", r"\A *tool .*not found"),
         ],
@@ -65,6 +68,25 @@ pub(crate) const RULES: &[Rule] = &[
         ..Rule::BASE
     },
     Rule {
+        name: "bad_flag",
+        kind: &Kind::ProcessFailed,
+        rank: 69,
+        phrases: &[
+            "unrecognized argument*",
+            "unrecognized option*",
+            "unknown option*",
+            "unknown argument*",
+            "unexpected argument*",
+            "unknown flag*",
+            "invalid option*",
+            "no such option*",
+            "flag provided but not defined*",
+        ],
+        yes: "aider: error: unrecognized arguments: --no-such-flag",
+        no: "the flag was raised",
+        ..Rule::BASE
+    },
+    Rule {
         name: "command_terminated_after_timeout",
         kind: &Kind::ToolTimeout,
         rank: 78,
@@ -84,7 +106,10 @@ pub(crate) const RULES: &[Rule] = &[
         ],
         regexes: &[(
             "time*",
-            r"\b(?:command|process|shell|script|bash|exec)\b[^\n]{0,80}\b(?:timed out|exceed\w* (?:the )?time|timeout of|time limit)",
+            concat!(
+                r"\b(?:command|process|shell|script|bash|exec)\b[^\n]{0,80}\b(?:timed out|exceed\w*",
+                r" (?:the )?time|timeout of|time limit)"
+            ),
         )],
         over: Overrides { retryable: Some(false), action: Some(RecoveryAction::RemindAndRetry), ..Overrides::NONE },
         yes: "Command timed out after 120000 ms",
@@ -133,7 +158,11 @@ pub(crate) const RULES: &[Rule] = &[
         phrases: &["mcp error -32000*", "transport closed", "server transport closed unexpectedly"],
         regexes: &[(
             "mcp*",
-            r"\bmcp\b[^\n]{0,100}\b(?:connection (?:closed|lost|reset|refused)|server (?:exited|crashed|died|closed|stopped)|transport (?:closed|error)|failed to (?:start|connect|reconnect))",
+            concat!(
+                r"\bmcp\b[^\n]{0,100}\b(?:connection (?:closed|lost|reset|refused)|server (?:exited",
+                r"|crashed|died|closed|stopped)|transport (?:closed|error)|failed to (?:start|connect",
+                r"|reconnect))"
+            ),
         )],
         yes: "Error calling tool 'execute_sql': MCP error -32000: Connection closed",
         no: "MCP error -32001: Request timed out",

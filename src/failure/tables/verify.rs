@@ -88,7 +88,7 @@ pub(crate) const RULES: &[Rule] = &[
         ],
         regexes: &[
             ("failed", r"\b\d+ failed\b"),
-            ("fail*", r"^(?:--- )?FAIL(?:ED|URES)?\b[:! ]"),
+            ("fail*", r"^(?:--- )?(?-i:FAIL(?:ED|URES)?)\b[:! ]"),
             ("fail*", r"\b(?:tests?|specs?|suites?):? +\d+ failed"),
             ("failing", r"\b\d+ failing\b"),
             ("failures*", r"tests run: \d+, failures: [1-9]"),
