@@ -344,7 +344,7 @@ impl SessionState {
         let current = self.is_redo_of(me, seq);
         match reply {
             Some((reply, permit)) if current => self.wait_for(Wants::Verdict, reply, permit),
-            Some((reply, _)) => self.tell_last(reply),
+            Some((reply, permit)) => self.answer_stale(reply, permit),
             None => {}
         }
         self.feed(me, Event::TurnWorked { seq });

@@ -15,7 +15,7 @@ use super::disk::Mounted;
 use super::scenario::{Drive, End};
 use super::strategies::{OWN, Own};
 use super::trace::Trace;
-use super::world::World;
+use super::world::{BEGINNING, World};
 use super::{chaos, client_loop, closed_loop, open_loop};
 use crate::actors::{EngineError, Outcome, Runner, TokioClock};
 use crate::engine::{RecoveryEngine, StopCause};
@@ -30,10 +30,9 @@ const TRIES: u32 = 2_000;
 /// Runs the world of a seed to its end and tells what was seen of it.
 pub fn run_seed(seed: u64) -> Trace {
     let mut runtime = new_runtime();
-    let world = runtime.block_on(async { Arc::new(World::new(seed)) });
+    let (world, mut born) = runtime.block_on(async { (Arc::new(World::new(seed)), BEGINNING) });
     let ends = world.scenario.ends.iter().map(|end| Some(*end)).chain([None]);
     for (life, end) in ends.enumerate() {
-        let born = world.now();
         if life > 0 {
             // The runtime of the life before is dropped with all its tasks: that is the crash.
             runtime = new_runtime();
@@ -41,6 +40,8 @@ pub fn run_seed(seed: u64) -> Trace {
         }
         let callers = LocalSet::new();
         let all_done = callers.block_on(&runtime, live(&world, born, end));
+        // Outside its runtime the paused clock cannot be read.
+        born = runtime.block_on(async { world.now() });
         let _inside = runtime.enter();
         drop(callers);
         if all_done {

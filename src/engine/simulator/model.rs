@@ -24,8 +24,8 @@ pub(super) struct Model {
 
 #[derive(Default)]
 struct Books {
-    /// When episodes opened that count against the window.
-    opened: Vec<Timestamp>,
+    /// The episodes that count against the window, and when they opened.
+    opened: Vec<(u64, Timestamp)>,
     /// When episodes ended without success, one after the other.
     struck: Vec<Timestamp>,
     /// A reset is under way: nothing is known.
@@ -70,9 +70,18 @@ impl Model {
     pub fn forget(&mut self, session: &SessionId, after: u64) {
         let kept = |of: &SessionId, seq: u64| of != session || seq <= after;
         self.executed.retain(|(of, seq)| kept(of, *seq));
-        self.redone.retain(|(of, seq)| kept(of, *seq));
+        // The attempt's own record may be older than that of its redo.
+        self.redone.retain(|(of, seq)| kept(of, *seq) && (of != session || *seq != after));
         self.episodes.retain(|(of, seq), _| kept(of, *seq));
         self.books.remove(session);
+    }
+
+    /// The disk knows of no later episode than this: one that ended with its life before its first record
+    /// had no effect.
+    pub fn knows_of(&mut self, session: &SessionId, episodes: u64) {
+        if let Some(books) = self.books.get_mut(session) {
+            books.opened.retain(|(episode, _)| *episode <= episodes);
+        }
     }
 
     pub fn resets(&mut self, session: &SessionId, resetting: bool) {
@@ -81,15 +90,21 @@ impl Model {
 
     /// An episode opened; tells which limit forbade it. `monotonous`: the session's failures are all the
     /// same.
-    pub fn opened(&mut self, session: &SessionId, monotonous: bool, now: Timestamp) -> Option<String> {
+    pub fn opened(
+        &mut self,
+        session: &SessionId,
+        episode: u64,
+        monotonous: bool,
+        now: Timestamp,
+    ) -> Option<String> {
         let Widest { recoveries, window, strikes, .. } = self.limits;
         let books = self.books.entry(session.clone()).or_default();
         if books.resetting {
             return None;
         }
         let young = |at: &Timestamp| now.since(*at) < window;
-        books.opened.retain(young);
-        books.opened.push(now);
+        books.opened.retain(|(_, at)| young(at));
+        books.opened.push((episode, now));
         books.struck.retain(young);
         if books.opened.len() > recoveries {
             return Some(format!("{} episodes of {session} within {window:?}", books.opened.len()));

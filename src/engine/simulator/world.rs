@@ -26,7 +26,7 @@ pub(super) struct World {
 }
 
 /// When every world begins.
-const BEGINNING: Timestamp = Timestamp::from_millis(1_700_000_000_000);
+pub(super) const BEGINNING: Timestamp = Timestamp::from_millis(1_700_000_000_000);
 
 impl World {
     /// The world of a seed. To be made inside the runtime of its first life, whose clock it reads.
@@ -162,10 +162,10 @@ impl World {
         let text = serde_json::to_string(event).unwrap_or_default();
         self.saw(&nobody, format_args!("event {text:.120} {:08x}", crc(&text)));
         let broken = match event {
-            EngineEvent::Opened { session, .. } => {
+            EngineEvent::Opened { session, episode, .. } => {
                 let plan = self.scenario.sessions.iter().find(|plan| plan.id == *session);
                 let monotonous = plan.is_some_and(|plan| plan.script.is_monotonous());
-                self.model().opened(session, monotonous, self.now())
+                self.model().opened(session, *episode, monotonous, self.now())
             }
             EngineEvent::Ended(outcome) => {
                 self.model().ended(outcome);
@@ -205,7 +205,9 @@ impl World {
             Durability::Off => false,
         };
         for plan in &self.scenario.sessions {
-            let kept = self.disk.memory(&plan.id).map_or(0, |memory| memory.fence().seq);
+            let memory = self.disk.memory(&plan.id).unwrap_or_default();
+            let kept = memory.fence().seq;
+            self.model().knows_of(&plan.id, memory.episodes());
             let seen = self.model().highest(&plan.id);
             if seen <= kept && promised && !self.disk.refused(&plan.id) {
                 continue;
