@@ -7,6 +7,8 @@ mod ended;
 mod handle;
 mod open_loop;
 mod session;
+#[cfg(feature = "test-util")]
+pub mod simulator;
 mod start;
 mod to_report;
 
