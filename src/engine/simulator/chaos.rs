@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use super::agent::Agent;
 use super::life::Life;
 use super::scenario::Fault;
-use crate::actors::{DetectorMsg, LaneMsg, MetricsMsg, PersistenceMsg, SessionMsg};
+use crate::actors::{DetectorMsg, MetricsMsg, PersistenceMsg, SessionMsg};
 
 /// Lets the faults of this life happen, each at its time.
 pub(super) async fn strike(life: Rc<Life>) {
@@ -27,7 +27,7 @@ async fn cause(life: Rc<Life>, fault: Fault) {
     let id = |index: usize| &world.scenario.sessions[index].id;
     match fault {
         Fault::PanicSession(index) => {
-            if let Some(entry) = shared.entry(id(index)) {
+            if let Some(entry) = shared.directory.get(id(index)) {
                 let _ = entry.actor.send_message(SessionMsg::Panic);
             }
         }
@@ -70,7 +70,7 @@ async fn cause(life: Rc<Life>, fault: Fault) {
         }
         Fault::HoldLane(lane, span) => {
             let until = world.now() + span;
-            let _ = shared.lanes.send(&lane, &shared.clock, LaneMsg::Hold { until });
+            let _ = shared.lanes.hold(&lane, until);
         }
     }
 }

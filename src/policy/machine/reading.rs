@@ -141,6 +141,11 @@ impl Episode {
         matches!(self.phase, Phase::Saving { .. } | Phase::Carrying { .. } | Phase::Redoing { .. })
     }
 
+    /// Whether the redo's record is being written: nothing of the redo has happened yet.
+    pub fn is_saving(&self) -> bool {
+        matches!(self.phase, Phase::Saving { .. })
+    }
+
     /// The phase's name.
     pub fn phase(&self) -> PhaseName {
         match &self.phase {
