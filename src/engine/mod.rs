@@ -12,6 +12,7 @@ mod to_report;
 
 pub use builder::{DEFAULT_STATE_DIR, EngineBuilder};
 pub use ended::{Done, Recovered, StopCause, Stopped};
+#[cfg(feature = "cli")]
 pub(crate) use handle::add_patterns;
 pub use handle::{RecoveryEngine, Shutdown};
 pub use session::SessionHandle;
