@@ -21,6 +21,7 @@ pub use ended::{Done, Recovered, StopCause, Stopped};
 #[cfg(any(test, feature = "test-util"))]
 pub use failing::Target;
 pub use handle::RecoveryEngine;
+#[cfg(feature = "cli")]
 pub(crate) use handle::add_patterns;
 pub use session::SessionHandle;
 pub use shutdown::Shutdown;

@@ -179,16 +179,19 @@ impl Forecast {
     }
 }
 
+/// Answers for a strategy, or does not know it.
+type Ask<'a> = dyn FnMut(&Execute, &Arc<RecoveryError>, Luck) -> Option<Answer> + 'a;
+
 /// Hands that do nothing in the world: every remedy is carried out, and every redo fails again.
-struct Unlucky<'a> {
-    ask: &'a mut dyn FnMut(&Execute, &Arc<RecoveryError>, Luck) -> Option<Answer>,
+struct Unlucky<'a, 'b> {
+    ask: &'a mut Ask<'b>,
     luck: Luck,
     error: RecoveryError,
     redos: u32,
     unknown: BTreeSet<usize>,
 }
 
-impl Hands for Unlucky<'_> {
+impl Hands for Unlucky<'_, '_> {
     fn execute(&mut self, attempt: &Execute, error: &RecoveryError) -> Answer {
         (self.ask)(attempt, &Arc::new(error.clone()), self.luck).unwrap_or_else(|| {
             self.unknown.insert(attempt.step);
@@ -222,7 +225,7 @@ fn run(
     error: &RecoveryError,
     deadline: Option<Duration>,
     luck: Luck,
-    ask: &mut dyn FnMut(&Execute, &Arc<RecoveryError>, Luck) -> Option<Answer>,
+    ask: &mut Ask<'_>,
 ) -> Forecast {
     let mut forecast = match config.choose(error) {
         Choice::Chain { chain, because } => Forecast::with_chain(&chain, because.to_string()),
