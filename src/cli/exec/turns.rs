@@ -90,6 +90,7 @@ impl<'r> Turns<'r> {
         };
         self.tries.set(self.tries.get() + u32::from(outcome.exit != Exit::NotStarted));
         self.exit.replace(Some(outcome.exit.clone()));
+        self.voice.heard(&outcome);
         match judge(&self.agent.rules, &outcome) {
             Judgement::Worked => Ok(()),
             Judgement::Cancelled => Err(Failed::Cancelled),

@@ -27,7 +27,8 @@ pub enum Judgement {
 ///
 /// The report's value is `{"exit_code", "signal"?, "stderr", "stdout"}` with the ends of both streams, and
 /// beside them what is known for certain: `error` (what the agent's JSON says), `message` (why it
-/// counts as a failure) and `code` (its kind, where a time-out, an exit code or the result tells it).
+/// counts as a failure) and `code` (its kind, where a time-out, an exit code or the result tells it). A zero
+/// exit code is left out where the rules found a failure in spite of it.
 ///
 /// A run that a time-out ended has failed, unless the agent's own result or a success pattern shows
 /// that the turn was done and only the process lingered.
@@ -157,6 +158,9 @@ impl<'r> Run<'r> {
             Exit::Signal(name) => (None, Some(name.clone())),
             Exit::NotStarted => (None, None),
         };
+        // Where the rules know better than a zero exit code, it is no fact that detection may trust.
+        let known_better = matches!(why, Why::ResultFailed | Why::JsonError | Why::Matched(_) | Why::NoSuccess);
+        let exit_code = exit_code.filter(|code| *code != 0 || !known_better);
         value.insert("exit_code".to_owned(), json!(exit_code));
         if let Some(signal) = &signal {
             value.insert("signal".to_owned(), json!(**signal));
