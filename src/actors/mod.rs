@@ -31,6 +31,8 @@ pub use events::{EngineEvent, EventStream};
 pub(crate) use lane::LaneMsg;
 pub use lane::{LanePermit, LanePressure, Refused};
 pub(crate) use messages::{Adoption, DetectorMsg, MetricsMsg, PersistenceMsg, SessionMsg, ask};
+#[cfg(feature = "test-util")]
+pub(crate) use writer::Latency;
 pub use messages::{EpisodeStatus, SessionStatus};
 pub(crate) use metrics::{Collected, collect, snapshot};
 pub(crate) use outcome::Told;

@@ -61,6 +61,11 @@ impl RunnerPool {
         Ok(Self { own, at_once, stuck: Arc::default(), max_stuck })
     }
 
+    /// Whether everything runs on the engine's own runtime, under paused time perhaps.
+    pub fn is_inline(&self) -> bool {
+        self.own.is_none()
+    }
+
     /// Threads that strategies hold although their time is over.
     pub fn stuck_threads(&self) -> usize {
         self.stuck.load(Ordering::Acquire)

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use ractor::{Actor, ActorProcessingErr, ActorRef};
+use tokio::sync::oneshot;
 use tokio::task::AbortHandle;
 
 use super::admission::Permit;
@@ -12,9 +13,10 @@ use super::messages::{Adoption, EpisodeStatus, MetricsMsg, SessionMsg, SessionSt
 use super::outcome::{EngineError, Outcome, Told};
 use super::shared::Shared;
 use crate::failure::{Detection, RecoveryError, SessionId};
-use crate::policy::machine::{Command, Event, Looked, Note, Plan, Redoer};
+use crate::policy::machine::{Command, Episode, Event, Looked, Note, Plan, Redoer};
 use crate::policy::session::{Intake, SessionMemory};
 use crate::policy::{Unhandled, Verdict};
+use crate::strategy::SessionClient;
 
 pub(crate) struct SessionActor;
 
@@ -43,6 +45,8 @@ pub(crate) struct SessionState {
     pub deadline: Timer,
     idle: Timer,
     messages: u64,
+    /// Who waits for the session to be forgotten.
+    resets: Vec<oneshot::Sender<()>>,
 }
 
 /// A timer whose message is not sent once it is dropped or set anew.
@@ -99,6 +103,7 @@ impl Actor for SessionActor {
             deadline: Timer::default(),
             idle: Timer::default(),
             messages: 0,
+            resets: vec![],
         };
         state.go_on_after_panic(&me);
         state.watch_idleness(&me);
@@ -162,10 +167,10 @@ impl SessionState {
                 }
             }
             SessionMsg::Reset { done } => {
+                // An episode's verdict is told first, to whoever waits for it.
+                self.resets.push(done);
                 self.feed(me, Event::Cancelled);
-                self.memory.reset();
-                self.save(None);
-                let _ = done.send(());
+                self.reset_if_due();
             }
             SessionMsg::Adopt(adoption) => self.adopt(me, *adoption),
             SessionMsg::Looked { redoer, looked } => self.resume(me, redoer, looked),
@@ -191,6 +196,13 @@ impl SessionState {
         if let Detection::Cancelled = incoming.detection {
             return self.on_cancelled_turn(me, incoming);
         }
+        // An open episode that nobody goes on with yet is gone on with by whoever reports now.
+        self.go_on_with(me, incoming.redoer, incoming.client.clone(), incoming.driver);
+        if self.is_closing_episode() {
+            // Its verdict is being written: what comes now is of the time after it.
+            self.desk.lock().queue.push_back(incoming);
+            return;
+        }
         match self.memory.intake(incoming.key) {
             Intake::Opens => self.open(me, incoming),
             Intake::Result => {
@@ -215,9 +227,23 @@ impl SessionState {
         }
     }
 
+    /// Whether the last episode has its verdict and nobody was told yet.
+    fn is_closing_episode(&self) -> bool {
+        self.memory.episode().is_some() && self.memory.open_episode().is_none()
+    }
+
+    /// Whether the host speaks of the current redo; an episode that waits for its host goes on then.
+    fn is_redo_of(&mut self, me: &ActorRef<SessionMsg>, seq: u64) -> bool {
+        let is_hosts = |episode: &&Episode| episode.seq() == seq && episode.redoer() == Redoer::Host;
+        if self.memory.open_episode().filter(is_hosts).is_some() {
+            self.go_on_with(me, Redoer::Host, None, None);
+        }
+        self.memory.open_episode().is_some_and(|episode| episode.seq() == seq && episode.is_redoing())
+    }
+
     /// A host cannot do the remedy; one that is out of date gets the current directive (R8).
     fn on_declined(&mut self, me: &ActorRef<SessionMsg>, seq: u64, reason: Arc<str>, reply: Option<(ReplyTo, Permit)>) {
-        let current = self.memory.open_episode().is_some_and(|episode| episode.seq() == seq && episode.is_redoing());
+        let current = self.is_redo_of(me, seq);
         match reply {
             Some((reply, permit)) if current => self.wait_for(Wants::Redo, reply, permit),
             Some((reply, permit)) => self.answer_stale(reply, permit),
@@ -315,10 +341,10 @@ impl SessionState {
     }
 
     fn on_worked(&mut self, me: &ActorRef<SessionMsg>, seq: u64, reply: Option<(ReplyTo, Permit)>) {
-        let current = self.memory.open_episode().is_some_and(|episode| episode.seq() == seq && episode.is_redoing());
+        let current = self.is_redo_of(me, seq);
         match reply {
             Some((reply, permit)) if current => self.wait_for(Wants::Verdict, reply, permit),
-            Some((reply, _)) => self.tell_last(reply),
+            Some((reply, permit)) => self.answer_stale(reply, permit),
             None => {}
         }
         self.feed(me, Event::TurnWorked { seq });
@@ -335,8 +361,10 @@ impl SessionState {
         self.perform_all(me, commands, &plan);
     }
 
+    /// What the episode keeps to; one that nobody goes on with yet can still be ended.
     fn plan(&self) -> Option<Plan> {
-        self.desk.lock().plan.clone()
+        let own = self.desk.lock().plan.clone();
+        own.or_else(|| self.memory.episode().map(|_| self.shared.plan()))
     }
 
     /// Tells everybody who waits, and lets the next report in.
@@ -364,18 +392,38 @@ impl SessionState {
         self.last = Some(Arc::clone(&outcome));
         self.announce(&outcome, matches!(outcome.verdict, Verdict::Escalated { .. }));
         let told = Told::Stop(outcome);
-        let (waiters, next) = {
+        let waiters = {
             let mut desk = self.desk.lock();
             (desk.plan, desk.client, desk.driver, desk.redo_pending) = (None, None, None, false);
-            (desk.take(&told), desk.queue.pop_front())
+            desk.take(&told)
         };
         for waiter in waiters {
             let _ = waiter.reply.send(Ok(told.clone()));
         }
-        if let Some(incoming) = next {
+        self.reset_if_due();
+        self.let_in(me);
+        self.watch_idleness(me);
+    }
+
+    /// Forgets the session (R11), once no episode of it runs.
+    fn reset_if_due(&mut self) {
+        if self.resets.is_empty() || self.memory.episode().is_some() {
+            return;
+        }
+        self.memory.reset();
+        self.last = None;
+        self.save(None);
+        for done in std::mem::take(&mut self.resets) {
+            let _ = done.send(());
+        }
+    }
+
+    /// Hands the reports that waited to the session until one of them opens an episode.
+    fn let_in(&mut self, me: &ActorRef<SessionMsg>) {
+        while self.memory.episode().is_none() {
+            let Some(incoming) = self.desk.lock().queue.pop_front() else { return };
             self.on_report(me, incoming);
         }
-        self.watch_idleness(me);
     }
 
     fn announce(&self, outcome: &Arc<Outcome>, calls_host: bool) {
@@ -416,9 +464,12 @@ impl SessionState {
             }
             // It panicked before its first record: nobody will hear of that episode again.
             None => {
-                let mut desk = self.desk.lock();
-                desk.plan = None;
-                desk.waiters.clear();
+                {
+                    let mut desk = self.desk.lock();
+                    desk.plan = None;
+                    desk.waiters.clear();
+                }
+                self.let_in(me);
             }
         }
     }
@@ -426,19 +477,33 @@ impl SessionState {
     /// An open episode found on disk goes on with these means.
     fn adopt(&mut self, me: &ActorRef<SessionMsg>, adoption: Adoption) {
         let Adoption { redoer, client, driver, wants, reply, permit } = adoption;
-        let running = self.desk.lock().plan.is_some();
-        let Some(episode) = self.memory.open_episode().filter(|_| !running) else {
+        if self.memory.open_episode().is_none() || self.desk.lock().plan.is_some() {
             let _ = reply.send(Err(EngineError::NothingOpen));
             return;
-        };
+        }
+        self.wait_for(wants, reply, permit);
+        self.go_on_with(me, redoer, client, driver);
+    }
+
+    /// Goes on with an open episode, if one is there that nobody drives.
+    fn go_on_with(
+        &mut self,
+        me: &ActorRef<SessionMsg>,
+        redoer: Redoer,
+        client: Option<Arc<dyn SessionClient>>,
+        driver: Option<u64>,
+    ) {
+        let Some(episode) = self.memory.open_episode() else { return };
         let looks = episode.is_underway() && redoer != Redoer::Host;
         {
             let mut desk = self.desk.lock();
+            if desk.plan.is_some() {
+                return;
+            }
             desk.plan = Some(self.shared.plan());
             desk.client.clone_from(&client);
             desk.driver = driver;
         }
-        self.wait_for(wants, reply, permit);
         match client.filter(|_| looks) {
             Some(client) => self.look(redoer, client),
             None => self.resume(me, redoer, Looked::Unknown),

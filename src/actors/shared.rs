@@ -307,7 +307,11 @@ impl Shared {
     }
 
     pub fn live(&self) -> Vec<(SessionId, SessionEntry)> {
-        self.directory.iter().map(|entry| (entry.key().clone(), entry.value().clone())).collect()
+        let mut live: Vec<_> =
+            self.directory.iter().map(|entry| (entry.key().clone(), entry.value().clone())).collect();
+        // The map's own order differs from run to run.
+        live.sort_by(|(one, _), (other, _)| one.cmp(other));
+        live
     }
 
     pub fn live_count(&self) -> usize {

@@ -5,6 +5,7 @@ use clap::{ArgAction, Args, Parser, Subcommand};
 use super::exec::ExecArgs;
 use super::exit::EXIT_CODES;
 use super::pipe::PipeArgs;
+use super::{check, classify, completions, explain, schema, sessions};
 
 /// Keeps AI-agent sessions alive: recovers failed turns.
 #[derive(Debug, Parser)]
@@ -41,4 +42,10 @@ pub struct Globals {
 pub(super) enum Verb {
     Exec(Box<ExecArgs>),
     Pipe(PipeArgs),
+    Check(check::CheckArgs),
+    Classify(classify::ClassifyArgs),
+    Explain(explain::ExplainArgs),
+    Sessions(sessions::SessionsArgs),
+    Schema(schema::SchemaArgs),
+    Completions(completions::CompletionsArgs),
 }

@@ -12,6 +12,10 @@ const BOLD: &str = "1";
 const DIM: &str = "2";
 
 impl Paint {
+    /// For tests: never any colour.
+    #[cfg(test)]
+    pub const PLAIN: Self = Self(false);
+
     /// For stdout: only on a terminal, and not against `NO_COLOR`.
     pub fn stdout() -> Self {
         Self(io::stdout().is_terminal() && wanted())

@@ -117,7 +117,7 @@ mod tests {
 
     #[test]
     fn ages_have_one_unit_and_a_clock_that_went_back_gives_none() {
-        let at = |millis| ago(Timestamp::from_millis(1_000), Timestamp::from_millis(1_000 + millis));
+        let at = |millis: u64| ago(Timestamp::from_millis(1_000), Timestamp::from_millis(1_000 + millis));
         assert_eq!(at(999), "now");
         assert_eq!([at(1_000), at(61_000), at(7_200_000)], ["1 s ago", "1 min ago", "2 h ago"]);
         assert_eq!(at(400 * 86_400_000), "400 d ago");

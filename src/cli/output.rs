@@ -22,6 +22,11 @@ pub(super) fn json_line(value: &impl Serialize) -> bool {
 
 /// Says on stderr what went wrong, with every cause.
 pub(super) fn error(error: &(dyn std::error::Error + 'static)) {
+    note(format_args!("error: {}", with_causes(error)));
+}
+
+/// An error and every cause below it, on one line.
+pub(super) fn with_causes(error: &(dyn std::error::Error + 'static)) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
     while let Some(inner) = cause {
@@ -29,7 +34,16 @@ pub(super) fn error(error: &(dyn std::error::Error + 'static)) {
         text.push_str(&inner.to_string());
         cause = inner.source();
     }
-    note(format_args!("error: {text}"));
+    text
+}
+
+/// Says why reading or writing stopped. A reader of stdout that went away is no trouble.
+pub(super) fn stopped(cause: &io::Error) -> super::Exit {
+    if cause.kind() == io::ErrorKind::BrokenPipe {
+        return super::Exit::Done;
+    }
+    error(cause);
+    super::Exit::Failed
 }
 
 /// Writes one line to stderr under the program's name. Nobody reading there is no reason to stop.

@@ -4,7 +4,7 @@ use clap::Parser;
 use clap::error::ErrorKind;
 
 use super::args::{Cli, Verb};
-use super::{Exit, exec, logging, pipe};
+use super::{Exit, check, classify, completions, exec, explain, logging, pipe, schema, sessions};
 
 /// The whole program: arguments in, exit code out.
 pub fn main() -> ExitCode {
@@ -28,5 +28,11 @@ fn run(cli: Cli) -> Exit {
     match verb {
         Verb::Exec(args) => exec::run(&args, &globals),
         Verb::Pipe(args) => pipe::run(&args, &globals),
+        Verb::Check(args) => check::run(&args, &globals),
+        Verb::Classify(args) => classify::run(&args, &globals),
+        Verb::Explain(args) => explain::run(&args, &globals),
+        Verb::Sessions(args) => sessions::run(&args, &globals),
+        Verb::Schema(args) => schema::run(&args),
+        Verb::Completions(args) => completions::run(&args),
     }
 }

@@ -31,6 +31,9 @@ pub struct EngineBuilder {
     pub(super) on_escalate: Option<Arc<dyn Fn(Arc<Outcome>) + Send + Sync>>,
     pub(super) clients: Option<Arc<dyn Fn(&SessionId) -> Option<Arc<dyn SessionClient>> + Send + Sync>>,
     pub(super) seed: Option<u64>,
+    /// How long each append takes, in virtual time.
+    #[cfg(feature = "test-util")]
+    pub(super) disk_latency: Option<crate::actors::Latency>,
 }
 
 impl Default for EngineBuilder {
@@ -46,6 +49,8 @@ impl Default for EngineBuilder {
             on_escalate: None,
             clients: None,
             seed: None,
+            #[cfg(feature = "test-util")]
+            disk_latency: None,
         }
     }
 }

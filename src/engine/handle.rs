@@ -315,7 +315,8 @@ impl RecoveryEngine {
     async fn close_store(&self) {
         let writer = Arc::clone(&self.shared.writer);
         let close = move || writer.with_store(|store| store.close());
-        match tokio::task::spawn_blocking(close).await {
+        let closed = if self.shared.runner.is_inline() { Ok(close()) } else { tokio::task::spawn_blocking(close).await };
+        match closed {
             Ok(Ok(()) | Err(StateError::Closed)) => {}
             Ok(Err(error)) => tracing::warn!(%error, "the recovery state was not closed cleanly"),
             Err(error) => tracing::warn!(%error, "the recovery state was not closed"),
@@ -346,7 +347,7 @@ fn own_patterns(config: &RecoveryConfig) -> Vec<ErrorPattern> {
     config.patterns().iter().filter_map(compiled).collect()
 }
 
-pub(super) fn add_patterns(patterns: &mut PatternRegistry, config: &RecoveryConfig) {
+pub(crate) fn add_patterns(patterns: &mut PatternRegistry, config: &RecoveryConfig) {
     for pattern in own_patterns(config) {
         patterns.register(pattern);
     }

@@ -7,11 +7,14 @@ mod ended;
 mod handle;
 mod open_loop;
 mod session;
+#[cfg(feature = "test-util")]
+pub mod simulator;
 mod start;
 mod to_report;
 
 pub use builder::{DEFAULT_STATE_DIR, EngineBuilder};
 pub use ended::{Done, Recovered, StopCause, Stopped};
+pub(crate) use handle::add_patterns;
 pub use handle::{RecoveryEngine, Shutdown};
 pub use session::SessionHandle;
 pub use start::StartError;

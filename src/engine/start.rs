@@ -38,6 +38,11 @@ pub(super) async fn start(builder: EngineBuilder, parent: Option<ActorCell>) -> 
         .map_err(StartError::Runtime)?;
     let mut patterns = builder.patterns.with_text_cap(limits.detect_bytes);
     super::handle::add_patterns(&mut patterns, &builder.config);
+    let writer = Writer::new(store);
+    #[cfg(feature = "test-util")]
+    if let Some(latency) = builder.disk_latency {
+        writer.set_latency(latency);
+    }
     let shared = Shared::new(SharedParts {
         clock: builder.clock,
         strategies: builder.strategies,
@@ -46,7 +51,7 @@ pub(super) async fn start(builder: EngineBuilder, parent: Option<ActorCell>) -> 
         patterns,
         on_escalate: builder.on_escalate,
         client_factory: builder.clients,
-        writer: Writer::new(store),
+        writer,
         seed: builder.seed,
     });
     let inline = builder.runner == Runner::Inline;

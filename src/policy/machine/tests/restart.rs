@@ -243,6 +243,16 @@ fn a_place_in_a_chain_that_was_left_is_dropped_when_that_chain_changed() {
 }
 
 #[test]
+fn a_place_means_nothing_in_a_chain_that_reads_differently_now() {
+    let chains = |edit: &[&str]| plan([chain(SESSION, &["a", "b"]), chain(Category::EditError, edit)]);
+    let mut scene = Scene::opened(chains(&["c", "d"]), Redoer::Caller, failure(Kind::EditNotFound));
+    scene.success().fails(failure(Kind::RateLimit)).success();
+    scene.plan = chains(&["c", "e"]);
+    scene.fails(failure(Kind::EditNotFound));
+    assert_eq!(scene.trace.last().map(String::as_str), Some("c 1"));
+}
+
+#[test]
 fn a_more_specific_chain_or_none_at_all_takes_over_after_a_restart() {
     let waiting = || {
         let mut scene = scene(&["a"], Redoer::Caller);
