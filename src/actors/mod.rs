@@ -31,8 +31,6 @@ pub use events::{EngineEvent, EventStream};
 pub(crate) use lane::LaneMsg;
 pub use lane::{LanePermit, LanePressure, Refused};
 pub(crate) use messages::{Adoption, DetectorMsg, MetricsMsg, PersistenceMsg, SessionMsg, ask};
-#[cfg(feature = "test-util")]
-pub(crate) use writer::Latency;
 pub use messages::{EpisodeStatus, SessionStatus};
 pub(crate) use metrics::{Collected, collect, snapshot};
 pub(crate) use outcome::Told;
@@ -41,4 +39,6 @@ pub use runner::Runner;
 pub(crate) use runner::RunnerPool;
 pub(crate) use shared::{Shared, SharedParts, Stored};
 pub(crate) use supervisor::{Root, RootArgs};
+#[cfg(feature = "test-util")]
+pub(crate) use writer::Latency;
 pub(crate) use writer::Writer;

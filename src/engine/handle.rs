@@ -315,7 +315,8 @@ impl RecoveryEngine {
     async fn close_store(&self) {
         let writer = Arc::clone(&self.shared.writer);
         let close = move || writer.with_store(|store| store.close());
-        let closed = if self.shared.runner.is_inline() { Ok(close()) } else { tokio::task::spawn_blocking(close).await };
+        let closed =
+            if self.shared.runner.is_inline() { Ok(close()) } else { tokio::task::spawn_blocking(close).await };
         match closed {
             Ok(Ok(()) | Err(StateError::Closed)) => {}
             Ok(Err(error)) => tracing::warn!(%error, "the recovery state was not closed cleanly"),
