@@ -203,7 +203,6 @@ impl<'v> Narrator<'v> {
         // Rounded up, so that it never shows a wait that is over.
         let shown = Duration::from_millis(u64::try_from(left.as_millis().div_ceil(100)).unwrap_or(u64::MAX) * 100);
         countdown.bar.set_message(lines::wait(shown, &countdown.because));
-        countdown.bar.tick();
     }
 
     fn stop_counting(&mut self) {
