@@ -21,19 +21,21 @@ pub struct Cli {
 #[derive(Debug, Clone, Args)]
 pub struct Globals {
     /// Read this configuration (YAML); given again, the later file wins key by key.
-    #[arg(long, global = true, value_name = "FILE")]
+    #[arg(long, global = true, help_heading = "Everywhere", value_name = "FILE")]
     pub config: Vec<PathBuf>,
     /// Keep state in this directory.
-    #[arg(long, global = true, value_name = "DIR", default_value = crate::engine::DEFAULT_STATE_DIR)]
+    #[arg(long, global = true, help_heading = "Everywhere", value_name = "DIR")]
+    #[arg(default_value = crate::engine::DEFAULT_STATE_DIR)]
     pub state_dir: PathBuf,
     /// Write machine-readable output where the verb has one.
-    #[arg(long, global = true)]
+    #[arg(long, global = true, help_heading = "Everywhere")]
     pub json: bool,
     /// Say more on stderr: -v what happens, -vv everything.
-    #[arg(short, long, global = true, action = ArgAction::Count, conflicts_with = "quiet")]
+    #[arg(short, long, global = true, help_heading = "Everywhere", action = ArgAction::Count)]
+    #[arg(conflicts_with = "quiet")]
     pub verbose: u8,
     /// Say nothing on stderr but errors.
-    #[arg(short, long, global = true)]
+    #[arg(short, long, global = true, help_heading = "Everywhere")]
     pub quiet: bool,
 }
 

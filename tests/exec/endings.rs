@@ -52,7 +52,7 @@ fn what_is_wrong_before_the_start_has_its_own_code() {
     dir.ended(dir.exec(&[], &[])).expect(2);
     dir.run(&["--failure-regex", "("], &["true"]).expect(2);
     dir.file("bad.yaml", "session_error:\n  - {strategy: retry, config: {backoff_factor: .nan}}\n");
-    dir.run(&["--config", "bad.yaml"], &["true"]).expect(5).says("bad.yaml:2:47");
+    dir.run(&["--config", "bad.yaml"], &["true"]).expect(5).says("bad.yaml:2:48");
     dir.run(&["--config", "none.yaml"], &["true"]).expect(5).says("none.yaml");
     dir.run(&["--preset", "no-such"], &["true"]).expect(5).says("there are: claude");
     dir.run(&[], &["./no-such-program"]).expect(127).says("no-such-program");

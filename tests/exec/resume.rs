@@ -1,6 +1,6 @@
 //! A run that is ended in the middle goes on where it was, its budget kept.
 
-use crate::support::{Dir, Running, signal};
+use crate::support::{Dir, Running, signal, wait_until_dead};
 
 /// Four redos, two seconds before each.
 const CONFIG: &str = "session_error: [{strategy: retry, config: {max_retries: 4, backoff_ms: 2000, backoff_factor: 1, \
@@ -77,8 +77,7 @@ fn suspended_in_a_try_it_ends_the_command_and_counts_that_try_once() {
     let child = dir.wait_for_line("pid");
     run.signal("TERM");
     run.end().expect(143).says("go on with");
-    let alive = std::process::Command::new("kill").args(["-0", &child]).output().unwrap();
-    assert!(!alive.status.success(), "the command lives on");
+    wait_until_dead(&child);
     rest_of_the_budget(&dir);
 }
 

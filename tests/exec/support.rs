@@ -188,6 +188,23 @@ pub fn signal(name: &str, process: &str) {
     assert!(Command::new("kill").args([&format!("-{name}"), process]).status().unwrap().success());
 }
 
+/// Whether a process of this id works; one that is dead but not yet collected does not.
+pub fn is_alive(process: &str) -> bool {
+    let state = Command::new("ps").args(["-o", "stat=", "-p", process]).output().unwrap();
+    let state = String::from_utf8_lossy(&state.stdout).trim().to_owned();
+    !state.is_empty() && !state.starts_with('Z')
+}
+
+/// Waits until it is dead.
+#[track_caller]
+pub fn wait_until_dead(process: &str) {
+    let start = Instant::now();
+    while is_alive(process) {
+        assert!(start.elapsed() < AMPLE, "process {process} lives on");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
 /// A real error of the corpus, as a program would print it.
 pub fn corpus(id: &str) -> String {
     let all = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/corpus/dev.jsonl")).unwrap();

@@ -59,7 +59,10 @@ fn what_is_said_about_a_session_is_taken_in_that_order() {
     let dir = Dir::new();
     let mut pipe = dir.pipe(&["--no-state"]);
     let lines: Vec<String> = (0..100)
-        .map(|n| format!("{{\"session\":\"s{n}\",\"id\":\"r\",{FAILURE}}}\n{{\"session\":\"s{n}\",\"op\":\"cancel\",\"id\":\"c\"}}"))
+        .map(|n| {
+            let report = format!(r#"{{"session":"s{n}","id":"r",{FAILURE}}}"#);
+            report + &format!("\n{{\"session\":\"s{n}\",\"op\":\"cancel\",\"id\":\"c\"}}")
+        })
         .collect();
     pipe.send(&lines.join("\n"));
     let (code, answers) = pipe.end();

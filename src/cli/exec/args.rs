@@ -12,23 +12,28 @@ use crate::client::command::{FailureRules, JsonPointer};
 
 /// Run an agent's command; when it fails, recover and run it again.
 ///
-/// The command's output passes through untouched. It failed when it ends with another exit code than 0 or by
-/// a signal, or when the options below say so. Then the failure is classified, its chain of strategies runs,
-/// and the command is started again, with placeholders in its arguments filled:
+/// The command's output passes through untouched. It failed when it ends with another exit code
+/// than 0 or by a signal, or when the options below say so. Then the failure is classified, its
+/// chain of strategies runs, and the command is started again, with the placeholders in its
+/// arguments filled:
 ///
 ///   {attempt}  which try this is, from 1
 ///   {model}    the model to use: --model, or a fallback
 ///   {inject}   what recovery tells the agent
 ///   {session}  the session id
 ///
-/// An argument that is nothing but a placeholder without a value is left out, and with it the flag before it:
-/// `--model {model}` vanishes until there is a model. The same values, and more, come as variables:
-/// BACKSTOP_SESSION, BACKSTOP_ATTEMPT, BACKSTOP_SEQ, BACKSTOP_MODEL, BACKSTOP_INJECT, BACKSTOP_TRUNCATE_TO,
-/// BACKSTOP_DEGRADED, BACKSTOP_SKIP, BACKSTOP_KIND.
+/// An argument that is nothing but a placeholder without a value is left out, and with it the
+/// flag before it: `--model {model}` vanishes until there is a model. The same values, and more,
+/// come as variables: BACKSTOP_SESSION, BACKSTOP_ATTEMPT, BACKSTOP_SEQ, BACKSTOP_MODEL,
+/// BACKSTOP_INJECT, BACKSTOP_TRUNCATE_TO, BACKSTOP_DEGRADED, BACKSTOP_SKIP, BACKSTOP_KIND.
 ///
-/// Ctrl-C cancels: the command gets SIGINT, nothing is recovered; again kills it. SIGTERM suspends: the episode
-/// stays open, and running with the same --session goes on where it was, its budget kept. So does running
-/// again after backstop itself was killed.
+/// Ctrl-C cancels: the command gets SIGINT, nothing is recovered; again kills it. SIGTERM
+/// suspends: the episode stays open, and running with the same --session goes on where it was,
+/// its budget kept. So does running again after backstop itself was killed.
+///
+/// On stderr, beside the command's own, one line for each failed try and each decision, and one
+/// at the end: verdict, tries, attempts, time. With --json they are JSON: `turn_failed`, the
+/// engine's events, and last `report`.
 #[derive(Debug, Args)]
 #[command(verbatim_doc_comment)]
 pub(in crate::cli) struct ExecArgs {

@@ -1,4 +1,5 @@
-use std::io::{self, IsTerminal};
+use std::cell::Cell;
+use std::io::{self, IsTerminal, Write};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,17 +11,19 @@ use super::lines;
 use crate::RecoveryError;
 use crate::actors::{EngineEvent, EventStream};
 use crate::cli::{Globals, output};
-use crate::client::command::{ChildOutcome, Exit};
+use crate::client::command::{Captured, ChildOutcome, Exit};
 use crate::policy::machine::NoteKind;
 
 /// How often a countdown moves.
 const TICK: Duration = Duration::from_millis(200);
 
 /// How a run speaks on stderr; stdout is the agent's.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug)]
 pub(super) struct Voice {
     mode: Mode,
     verbose: bool,
+    /// The command's last line has no end: ours must not be glued to it.
+    unfinished: Cell<bool>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -69,12 +72,13 @@ impl Voice {
             (false, true) => Mode::Quiet,
             (false, false) => Mode::Lines,
         };
-        Self { mode, verbose: globals.verbose > 0 }
+        Self { mode, verbose: globals.verbose > 0, unfinished: Cell::new(false) }
     }
 
     /// A line for people.
     pub fn say(&self, line: &str) {
         if self.mode == Mode::Lines {
+            self.finish_line();
             output::note(line);
         }
     }
@@ -82,8 +86,22 @@ impl Voice {
     /// A value for machines.
     pub fn tell(&self, value: &impl Serialize) {
         if self.mode == Mode::Json {
+            self.finish_line();
             output::json_note(value);
         }
+    }
+
+    fn finish_line(&self) {
+        if self.unfinished.take() {
+            let _nobody_reads = io::stderr().write_all(b"\n");
+        }
+    }
+
+    /// The command has written this.
+    pub fn heard(&self, outcome: &ChildOutcome) {
+        let open = |stream: &Captured| stream.tail.last().is_some_and(|byte| *byte != b'\n');
+        let shows_both = || io::stdout().is_terminal() && io::stderr().is_terminal();
+        self.unfinished.set(open(&outcome.stderr) || (open(&outcome.stdout) && shows_both()));
     }
 
     /// A try failed.
@@ -185,7 +203,6 @@ impl<'v> Narrator<'v> {
         // Rounded up, so that it never shows a wait that is over.
         let shown = Duration::from_millis(u64::try_from(left.as_millis().div_ceil(100)).unwrap_or(u64::MAX) * 100);
         countdown.bar.set_message(lines::wait(shown, &countdown.because));
-        countdown.bar.tick();
     }
 
     fn stop_counting(&mut self) {

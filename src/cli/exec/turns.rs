@@ -1,6 +1,7 @@
 use std::cell::{Cell, RefCell};
 use std::convert::Infallible;
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::sync::Notify;
 
@@ -13,6 +14,9 @@ use crate::client::command::{
 use crate::failure::{Kind, LaneKey, Report};
 use crate::policy::Turn;
 use crate::{RecoveryEngine, ToReport};
+
+/// How long a killed command's end is waited for.
+const INSISTED: Duration = Duration::from_millis(400);
 
 /// A try that did not work.
 #[derive(Debug)]
@@ -90,6 +94,7 @@ impl<'r> Turns<'r> {
         };
         self.tries.set(self.tries.get() + u32::from(outcome.exit != Exit::NotStarted));
         self.exit.replace(Some(outcome.exit.clone()));
+        self.voice.heard(&outcome);
         match judge(&self.agent.rules, &outcome) {
             Judgement::Worked => Ok(()),
             Judgement::Cancelled => Err(Failed::Cancelled),
@@ -141,18 +146,25 @@ impl<'r> Turns<'r> {
                 return why;
             }
             let asked = watch.asked();
-            if !self.running.get() {
-                if asked.cancels > 0 {
-                    return Left::Cancelled;
-                }
-                if asked.suspends > 0 {
-                    return Left::Suspended;
-                }
-            }
-            tokio::select! {
-                biased;
-                () = self.changed.notified() => {}
-                _ = watch.changed() => {}
+            let wanted = match (asked.cancels, asked.suspends) {
+                (0, 0) => None,
+                (0, _) => Some(Left::Suspended),
+                _ => Some(Left::Cancelled),
+            };
+            let insists = asked.cancels + asked.suspends >= 2;
+            match wanted {
+                Some(why) if !self.running.get() => return why,
+                // The command was killed; whoever does not take its last output is not waited for.
+                Some(why) if insists => tokio::select! {
+                    biased;
+                    () = self.changed.notified() => {}
+                    () = tokio::time::sleep(INSISTED) => return why,
+                },
+                _ => tokio::select! {
+                    biased;
+                    () = self.changed.notified() => {}
+                    _ = watch.changed() => {}
+                },
             }
         }
     }
