@@ -458,7 +458,11 @@ impl SessionState {
         };
         match self.memory.open_episode().map(|episode| episode.redoer()) {
             Some(redoer) => {
-                let looked = if redo_pending || redoer == Redoer::Host { Looked::Pending } else { Looked::Unknown };
+                let looked = match redoer {
+                    _ if redo_pending => Looked::Pending,
+                    Redoer::Host => Looked::NotBegun,
+                    Redoer::Nobody | Redoer::Caller | Redoer::Client => Looked::Unknown,
+                };
                 self.resume(me, redoer, looked);
             }
             // It panicked before its first record: nobody will hear of that episode again.

@@ -31,6 +31,16 @@ async fn cause(life: Rc<Life>, fault: Fault) {
                 let _ = entry.actor.send_message(SessionMsg::Panic);
             }
         }
+        Fault::KillSession(index) => {
+            if let Some(entry) = shared.entry(id(index)) {
+                entry.actor.kill();
+            }
+        }
+        Fault::KillSessionSupervisor => {
+            if let Some(supervisor) = shared.sessions() {
+                supervisor.kill();
+            }
+        }
         Fault::PanicPersistence => {
             let _ = shared.persistence().map(|actor| actor.send_message(PersistenceMsg::Panic));
         }

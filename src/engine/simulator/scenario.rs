@@ -53,6 +53,8 @@ pub(super) enum End {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Fault {
     PanicSession(usize),
+    KillSession(usize),
+    KillSessionSupervisor,
     PanicPersistence,
     PanicDetector,
     PanicMetrics,
@@ -137,7 +139,7 @@ fn moment(dice: &mut Dice) -> Duration {
 
 fn fault(sessions: u64, dice: &mut Dice) -> Fault {
     let session = dice.below(sessions) as usize;
-    match dice.below(14) {
+    match dice.below(16) {
         0..=2 => Fault::PanicSession(session),
         3 => Fault::PanicPersistence,
         4 => Fault::PanicDetector,
@@ -148,6 +150,8 @@ fn fault(sessions: u64, dice: &mut Dice) -> Fault {
         9 => Fault::Reload(dice.below(3) as usize),
         10..=11 => Fault::Bystander(session, dice.chance(50).then(|| dice.below(6))),
         12 => Fault::Stray(session),
+        13 => Fault::KillSession(session),
+        14 => Fault::KillSessionSupervisor,
         _ => Fault::HoldLane(LaneKey::new(*dice.pick(&LANES)), dice.millis(1, 400_000)),
     }
 }
