@@ -99,10 +99,7 @@ fn builder(durability: Durability) -> backstop::engine::EngineBuilder {
         .build()
         .expect("the configuration is valid");
     let client: Arc<dyn SessionClient> = Arc::new(Compacts);
-    RecoveryEngine::builder()
-        .config(loaded.config)
-        .runner(Runner::Inline)
-        .clients(move |_| Some(Arc::clone(&client)))
+    RecoveryEngine::builder().config(loaded.config).runner(Runner::Inline).clients(move |_| Some(Arc::clone(&client)))
 }
 
 fn sessions(count: usize) -> Arc<Vec<SessionId>> {
@@ -114,7 +111,14 @@ async fn recover(engine: &RecoveryEngine, id: &SessionId) {
     assert!(recovered.is_ok(), "{:?}", recovered.err());
 }
 
-fn recoveries(criterion: &mut Criterion, runtime: &Runtime, name: &'static str, engine: &RecoveryEngine, ids: &Arc<Vec<SessionId>>, callers: usize) {
+fn recoveries(
+    criterion: &mut Criterion,
+    runtime: &Runtime,
+    name: &'static str,
+    engine: &RecoveryEngine,
+    ids: &Arc<Vec<SessionId>>,
+    callers: usize,
+) {
     let mut group = criterion.benchmark_group("recover");
     group.throughput(Throughput::Elements(1)).sample_size(10).measurement_time(Duration::from_secs(5));
     group.bench_function(name, |bench| {
@@ -180,7 +184,8 @@ fn main() {
     bare(&mut criterion, &runtime);
 
     let dir = tempfile::tempdir().expect("a directory");
-    let start = |builder: backstop::engine::EngineBuilder| runtime.block_on(builder.spawn()).expect("the engine starts");
+    let start =
+        |builder: backstop::engine::EngineBuilder| runtime.block_on(builder.spawn()).expect("the engine starts");
     let few = sessions(CALLERS);
     let behind = start(builder(Durability::Behind).state_dir(dir.path().join("behind")).seed(1));
     recoveries(&mut criterion, &runtime, "behind, 64 callers", &behind, &few, CALLERS);

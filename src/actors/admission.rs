@@ -7,18 +7,25 @@ pub(crate) struct Gate {
     taken: Arc<AtomicUsize>,
 }
 
-/// One place among a session's requests, given back when dropped.
+/// One place behind a [`Gate`], given back when dropped.
 #[derive(Debug)]
-pub struct Permit {
+pub(crate) struct Place {
     taken: Arc<AtomicUsize>,
 }
 
+/// Room for one request at a session, given back when dropped.
+#[derive(Debug)]
+pub struct Permit {
+    _session: Place,
+    root: Option<Place>,
+}
+
 impl Gate {
-    /// A permit, unless `limit` are taken.
-    pub fn enter(&self, limit: usize) -> Option<Permit> {
+    /// A place, unless `limit` are taken.
+    pub fn enter(&self, limit: usize) -> Option<Place> {
         let below = |taken| (taken < limit).then_some(taken + 1);
         self.taken.fetch_update(Ordering::AcqRel, Ordering::Acquire, below).ok()?;
-        Some(Permit { taken: Arc::clone(&self.taken) })
+        Some(Place { taken: Arc::clone(&self.taken) })
     }
 
     /// Whether nothing is under way.
@@ -27,7 +34,23 @@ impl Gate {
     }
 }
 
-impl Drop for Permit {
+impl Permit {
+    pub(crate) fn new(session: Place) -> Self {
+        Self { _session: session, root: None }
+    }
+
+    /// Takes a place in the root's mailbox besides, until the root has read the message.
+    pub(crate) fn by_way_of_root(self, root: Place) -> Self {
+        Self { root: Some(root), ..self }
+    }
+
+    /// The root has read the message.
+    pub(crate) fn leave_root(&mut self) {
+        self.root = None;
+    }
+}
+
+impl Drop for Place {
     fn drop(&mut self) {
         self.taken.fetch_sub(1, Ordering::AcqRel);
     }

@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use ractor::{ActorCell, ActorRef, DerivedActorRef};
+use ractor::{ActorCell, ActorRef, ActorStatus, DerivedActorRef};
 use tokio::sync::oneshot;
 
 use super::admission::Permit;
 use super::desk::{Incoming, Wants};
 use super::directive::Directive;
 use super::messages::{SessionMsg, SessionStatus};
-use super::outcome::EngineError;
+use super::outcome::{EngineError, Told};
 use super::shared::Shared;
 use super::supervisor::RootState;
 use crate::failure::{Report, SessionId};
@@ -19,7 +19,8 @@ use crate::policy::session::ReportKey;
 /// What an embedder's actors send to the root of an engine's actors.
 ///
 /// Mailboxes have no bound of their own, so each message carries a [`Permit`] of its session, which
-/// `RecoveryEngine::permit` gives out while there is room.
+/// `RecoveryEngine::permit` gives out while there is room. Every message with a `reply` is answered, at
+/// the engine's end by an error.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum RecoveryMsg {
@@ -34,7 +35,7 @@ pub enum RecoveryMsg {
         /// The attempt whose redo failed, if this is a redo's result (R8).
         seq: Option<u64>,
         /// Who gets the directive.
-        reply: DerivedActorRef<Directive>,
+        reply: DerivedActorRef<RecoveryReply<Directive>>,
     },
     /// The redone turn of this attempt worked.
     Succeeded {
@@ -56,7 +57,7 @@ pub enum RecoveryMsg {
         /// Why.
         reason: Arc<str>,
         /// Who gets the directive.
-        reply: DerivedActorRef<Directive>,
+        reply: DerivedActorRef<RecoveryReply<Directive>>,
     },
     /// Stop the session's episode.
     Cancel {
@@ -79,7 +80,7 @@ pub enum RecoveryMsg {
         /// The session.
         session: SessionId,
         /// Who gets the status.
-        reply: DerivedActorRef<SessionStatus>,
+        reply: DerivedActorRef<RecoveryReply<SessionStatus>>,
     },
     /// Cancel the session's episode when this actor ends.
     Watch {
@@ -90,25 +91,60 @@ pub enum RecoveryMsg {
         /// The host's actor.
         cell: ActorCell,
     },
+    #[cfg(any(test, feature = "test-util"))]
+    #[doc(hidden)]
+    Panic,
 }
 
-pub(crate) fn handle(me: &ActorRef<RecoveryMsg>, message: RecoveryMsg, shared: &Arc<Shared>, root: &mut RootState) {
+/// What an embedder's actor is answered.
+#[derive(Debug, Clone)]
+pub struct RecoveryReply<T> {
+    /// The session that was asked.
+    pub session: SessionId,
+    /// The answer, or why there is none.
+    pub result: Result<T, EngineError>,
+}
+
+impl RecoveryMsg {
+    fn permit(&mut self) -> Option<&mut Permit> {
+        match self {
+            Self::Report { permit, .. }
+            | Self::Succeeded { permit, .. }
+            | Self::Declined { permit, .. }
+            | Self::Cancel { permit, .. }
+            | Self::Reset { permit, .. }
+            | Self::Status { permit, .. }
+            | Self::Watch { permit, .. } => Some(permit),
+            #[cfg(any(test, feature = "test-util"))]
+            Self::Panic => None,
+        }
+    }
+}
+
+pub(crate) fn handle(me: &ActorRef<RecoveryMsg>, mut message: RecoveryMsg, shared: &Arc<Shared>, root: &mut RootState) {
+    if let Some(permit) = message.permit() {
+        permit.leave_root();
+    }
     match message {
         RecoveryMsg::Report { permit, session, report, seq, reply } => {
-            let (incoming, answer) = incoming(shared, report, seq, permit);
-            if shared.send(&session, SessionMsg::Report(Box::new(incoming))).is_ok() {
-                forward(answer, reply);
-            }
+            let shared = Arc::clone(shared);
+            // Detection takes its time over a long text: not the root's.
+            tokio::spawn(async move {
+                let (incoming, answer) = incoming(&shared, report, seq, permit);
+                let sent = shared.send(&session, SessionMsg::Report(Box::new(incoming)));
+                forward(&shared, session, sent, answer, reply, Directive::of).await;
+            });
         }
-        RecoveryMsg::Succeeded { permit: _permit, session, seq } => {
-            let _ = shared.send(&session, SessionMsg::Worked { seq, reply: None });
+        RecoveryMsg::Succeeded { permit, session, seq } => {
+            let (sender, _) = oneshot::channel();
+            let _ = shared.send(&session, SessionMsg::Worked { seq, reply: Some((sender, permit)) });
         }
         RecoveryMsg::Declined { permit, session, seq, reason, reply } => {
             let (sender, answer) = oneshot::channel();
             let listen = SessionMsg::Declined { seq, reason, reply: Some((sender, permit)) };
-            if shared.send(&session, listen).is_ok() {
-                forward(answer, reply);
-            }
+            let sent = shared.send(&session, listen);
+            let shared = Arc::clone(shared);
+            tokio::spawn(async move { forward(&shared, session, sent, answer, reply, Directive::of).await });
         }
         RecoveryMsg::Cancel { permit: _permit, session } => {
             let _ = shared.send(&session, SessionMsg::Cancel { done: None });
@@ -116,20 +152,32 @@ pub(crate) fn handle(me: &ActorRef<RecoveryMsg>, message: RecoveryMsg, shared: &
         RecoveryMsg::Reset { permit: _permit, session } => {
             let _ = shared.send(&session, SessionMsg::Reset { done: oneshot::channel().0 });
         }
-        RecoveryMsg::Status { permit: _permit, session, reply } => {
+        RecoveryMsg::Status { permit, session, reply } => {
             let (sender, answer) = oneshot::channel();
-            if shared.send(&session, SessionMsg::Status { reply: sender }).is_ok() {
-                tokio::spawn(async move {
-                    if let Ok(status) = answer.await {
-                        let _ = reply.send_message(status);
-                    }
-                });
-            }
+            let sent = shared.send(&session, SessionMsg::Status { reply: sender });
+            let shared = Arc::clone(shared);
+            tokio::spawn(async move {
+                let _permit = permit;
+                let result = match sent {
+                    Ok(()) => answer.await.map_err(|_| shared.lost()),
+                    Err(end) => Err(end),
+                };
+                let _ = reply.send_message(RecoveryReply { session, result });
+            });
         }
-        RecoveryMsg::Watch { permit: _permit, session, cell } => {
-            me.get_cell().monitor(cell.clone());
-            root.watched.push((cell, session));
-        }
+        RecoveryMsg::Watch { permit: _permit, session, cell } => watch(me, shared, root, session, cell),
+        #[cfg(any(test, feature = "test-util"))]
+        RecoveryMsg::Panic => panic!("asked to panic"),
+    }
+}
+
+fn watch(me: &ActorRef<RecoveryMsg>, shared: &Arc<Shared>, root: &mut RootState, session: SessionId, cell: ActorCell) {
+    me.get_cell().monitor(cell.clone());
+    if cell.get_status() >= ActorStatus::Stopping {
+        // It ended before anybody watched.
+        shared.send_if_any(&session, SessionMsg::Cancel { done: None });
+    } else if !root.watched.iter().any(|(known, of)| known.get_id() == cell.get_id() && *of == session) {
+        root.watched.push((cell, session));
     }
 }
 
@@ -139,7 +187,7 @@ pub(crate) fn incoming(
     report: Report,
     seq: Option<u64>,
     permit: Permit,
-) -> (Incoming, oneshot::Receiver<Result<super::outcome::Told, EngineError>>) {
+) -> (Incoming, oneshot::Receiver<Result<Told, EngineError>>) {
     let (reply, answer) = oneshot::channel();
     let detection = shared.patterns().detect_first(&report, shared.now());
     let incoming = Incoming {
@@ -156,10 +204,20 @@ pub(crate) fn incoming(
     (incoming, answer)
 }
 
-fn forward(answer: oneshot::Receiver<Result<super::outcome::Told, EngineError>>, reply: DerivedActorRef<Directive>) {
-    tokio::spawn(async move {
-        if let Ok(Ok(told)) = answer.await {
-            let _ = reply.send_message(Directive::of(told));
-        }
-    });
+async fn forward<T: ractor::Message>(
+    shared: &Shared,
+    session: SessionId,
+    sent: Result<(), EngineError>,
+    answer: oneshot::Receiver<Result<Told, EngineError>>,
+    reply: DerivedActorRef<RecoveryReply<T>>,
+    of: impl FnOnce(Told) -> T,
+) where
+    RecoveryReply<T>: ractor::Message,
+{
+    let result = match sent {
+        Ok(()) => answer.await.unwrap_or_else(|_| Err(shared.lost())),
+        Err(end) => Err(end),
+    };
+    // An error means that the asker is gone.
+    let _ = reply.send_message(RecoveryReply { session, result: result.map(of) });
 }

@@ -1,4 +1,4 @@
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock};
 
 use serde::Serialize;
 use tokio::sync::broadcast;
@@ -67,10 +67,11 @@ impl EventStream {
     }
 }
 
-/// Where events are published; costs nothing while nobody listens.
-#[derive(Debug, Clone)]
+/// Where events are published; costs little while nobody listens.
+#[derive(Debug)]
 pub(crate) struct EventBus {
-    sender: broadcast::Sender<EngineEvent>,
+    /// Gone with the engine, so that its listeners see its end.
+    sender: RwLock<Option<broadcast::Sender<EngineEvent>>>,
 }
 
 impl EventBus {
@@ -78,21 +79,31 @@ impl EventBus {
     const CAPACITY: usize = 4_096;
 
     pub fn new() -> Self {
-        Self { sender: broadcast::channel(Self::CAPACITY).0 }
+        Self { sender: RwLock::new(Some(broadcast::channel(Self::CAPACITY).0)) }
     }
 
     pub fn subscribe(&self) -> EventStream {
-        EventStream { receiver: self.sender.subscribe() }
+        let receiver = self.with(broadcast::Sender::subscribe);
+        EventStream { receiver: receiver.unwrap_or_else(|| broadcast::channel(1).1) }
     }
 
     pub fn is_heard(&self) -> bool {
-        self.sender.receiver_count() > 0
+        self.with(|sender| sender.receiver_count() > 0).unwrap_or(false)
     }
 
     pub fn publish(&self, event: EngineEvent) {
         if self.is_heard() {
             // An error means that the last receiver just left.
-            let _ = self.sender.send(event);
+            let _ = self.with(|sender| sender.send(event));
         }
+    }
+
+    /// Ends every stream.
+    pub fn close(&self) {
+        self.sender.write().unwrap_or_else(PoisonError::into_inner).take();
+    }
+
+    fn with<T>(&self, look: impl FnOnce(&broadcast::Sender<EngineEvent>) -> T) -> Option<T> {
+        self.sender.read().unwrap_or_else(PoisonError::into_inner).as_ref().map(look)
     }
 }

@@ -1,7 +1,8 @@
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::time::Duration;
 
-use crate::failure::Timestamp;
+use crate::failure::{SessionId, Timestamp};
+use crate::policy::Limits;
 
 /// How often something was restarted lately.
 #[derive(Debug, Default)]
@@ -20,6 +21,33 @@ impl Intensity {
         }
         self.restarts.push_back(now);
         true
+    }
+}
+
+/// The sessions whose actors failed lately, so that one that fails again and again is given up.
+#[derive(Debug, Default)]
+pub(crate) struct Failures {
+    sessions: HashMap<SessionId, Intensity>,
+    /// Oldest first, so that the map stays small.
+    order: VecDeque<SessionId>,
+}
+
+impl Failures {
+    /// Sessions whose failures are remembered.
+    const REMEMBERED: usize = 10_000;
+
+    /// Notes a failure; tells whether the session's actor may be restarted.
+    pub fn may_restart(&mut self, id: &SessionId, limits: &Limits, now: Timestamp) -> bool {
+        if !self.sessions.contains_key(id) {
+            self.order.push_back(id.clone());
+            if self.order.len() > Self::REMEMBERED
+                && let Some(oldest) = self.order.pop_front()
+            {
+                self.sessions.remove(&oldest);
+            }
+        }
+        let intensity = self.sessions.entry(id.clone()).or_default();
+        intensity.restart(limits.restart_intensity, limits.restart_window, now)
     }
 }
 

@@ -1,20 +1,25 @@
 use std::sync::Arc;
+use std::time::Duration;
 
+use ractor::ActorRef;
 use serde::Serialize;
 use tokio::sync::oneshot;
 
 use super::admission::Permit;
 use super::desk::{Incoming, ReplyTo, Wants};
 use super::outcome::{EngineError, Outcome};
+use super::shared::Shared;
 use crate::failure::{Detection, ErrorPattern, Kind, Report, SessionId, Timestamp};
-use crate::policy::machine::{Event, PhaseName, Record, Redoer};
+use crate::policy::machine::{Event, Looked, PhaseName, Record, Redoer};
 use crate::policy::session::KeptVerdict;
 use crate::policy::{ChainKey, RecoveryAttempt};
-use crate::state::RecoveryMetricsSnapshot;
 use crate::strategy::SessionClient;
 
-/// What a session's actor is told.
+/// What a session's actor is told. Outsiders' messages wait at the session's desk and the mailbox only
+/// says that there are some, so that no panic loses them.
 pub(crate) enum SessionMsg {
+    /// A message waits at the desk.
+    Wake,
     /// A turn failed.
     Report(Box<Incoming>),
     /// Something happened to this episode.
@@ -64,8 +69,9 @@ pub(crate) enum SessionMsg {
     Adopt(Box<Adoption>),
     /// How the client says that the last turn ended, for an episode being adopted.
     Looked {
+        episode: u64,
         redoer: Redoer,
-        looked: crate::policy::machine::Looked,
+        looked: Looked,
     },
     Status {
         reply: oneshot::Sender<SessionStatus>,
@@ -79,6 +85,43 @@ pub(crate) enum SessionMsg {
     /// Panics, to prove that neighbours are unharmed.
     #[cfg(any(test, feature = "test-util"))]
     Panic,
+}
+
+impl SessionMsg {
+    /// Where its answer is waited for, if it is one that a whole episode may follow from.
+    pub fn into_reply(self) -> Option<ReplyTo> {
+        match self {
+            Self::Report(incoming) => Some(incoming.reply),
+            Self::Worked { reply, .. } | Self::Declined { reply, .. } => reply.map(|(reply, _)| reply),
+            Self::Await { reply, .. } => Some(reply),
+            Self::Adopt(adoption) => Some(adoption.reply),
+            _ => None,
+        }
+    }
+
+    /// Whether it means something to whichever actor serves the session, and not to one episode's only.
+    pub fn is_request(&self) -> bool {
+        match self {
+            Self::Report(_)
+            | Self::Worked { .. }
+            | Self::Await { .. }
+            | Self::Declined { .. }
+            | Self::TurnWorked { .. }
+            | Self::Cancel { .. }
+            | Self::Reset { .. }
+            | Self::Adopt(_)
+            | Self::Status { .. } => true,
+            Self::Wake
+            | Self::Event { .. }
+            | Self::Saved { .. }
+            | Self::Abandon { .. }
+            | Self::Looked { .. }
+            | Self::Idle { .. }
+            | Self::Suspend => false,
+            #[cfg(any(test, feature = "test-util"))]
+            Self::Panic => false,
+        }
+    }
 }
 
 /// Who goes on with an open episode.
@@ -135,11 +178,12 @@ pub struct EpisodeStatus {
     pub attempts: Vec<RecoveryAttempt>,
 }
 
-/// Whom to tell once a record is durable.
-pub(crate) struct SaveAck {
-    pub episode: u64,
-    pub seq: u64,
-    pub record: Record,
+/// What becomes possible once a record is durable.
+pub(crate) enum SaveAck {
+    /// An episode goes on.
+    Record { episode: u64, seq: u64, record: Record },
+    /// The session is forgotten.
+    Reset,
 }
 
 pub(crate) enum PersistenceMsg {
@@ -157,16 +201,13 @@ pub(crate) enum PersistenceMsg {
 
 pub(crate) enum MetricsMsg {
     /// A failure was detected.
-    Detected {
-        kind: Kind,
-    },
+    Detected { kind: Kind },
     /// An episode ended, or a failure opened none.
     Ended(Arc<Outcome>),
     /// Disk trouble began.
     NotDurable,
-    Snapshot {
-        reply: oneshot::Sender<RecoveryMetricsSnapshot>,
-    },
+    /// Tell when everything sent before is counted.
+    Flush { done: oneshot::Sender<()> },
     #[cfg(any(test, feature = "test-util"))]
     Panic,
 }
@@ -181,20 +222,35 @@ pub(crate) enum DetectorMsg {
 }
 
 /// How long a call between actors may take: they answer at once or are gone.
-const CALL_LIMIT: std::time::Duration = std::time::Duration::from_secs(30);
+const CALL_LIMIT: Duration = Duration::from_secs(30);
+/// How often a call is made that an actor's failure swallowed.
+const CALLS: u32 = 5;
+/// How long a failed actor's restart is waited for before the next call.
+const RESTART_PAUSE: Duration = Duration::from_millis(5);
 
-/// Calls an actor and waits for its answer.
+/// Calls a shared actor and waits for its answer; one that fails meanwhile is asked again.
 pub(crate) async fn ask<M, T>(
-    actor: Option<ractor::ActorRef<M>>,
-    message: impl FnOnce(oneshot::Sender<T>) -> M,
+    shared: &Shared,
+    actor: impl Fn(&Shared) -> Option<ActorRef<M>>,
+    message: impl Fn(oneshot::Sender<T>) -> M,
 ) -> Result<T, EngineError>
 where
     M: ractor::Message,
 {
-    let (reply, answer) = oneshot::channel();
-    actor.ok_or(EngineError::Stopped)?.send_message(message(reply)).map_err(|_| EngineError::Stopped)?;
-    match tokio::time::timeout(CALL_LIMIT, answer).await {
-        Ok(Ok(answer)) => Ok(answer),
-        Ok(Err(_)) | Err(_) => Err(EngineError::Stopped),
+    for _ in 0..CALLS {
+        let (reply, answer) = oneshot::channel();
+        let sent = actor(shared).is_some_and(|actor| actor.send_message(message(reply)).is_ok());
+        if sent {
+            match tokio::time::timeout(CALL_LIMIT, answer).await {
+                Ok(Ok(answer)) => return Ok(answer),
+                Ok(Err(_)) => {}
+                Err(_) => break,
+            }
+        }
+        if shared.is_over() {
+            break;
+        }
+        tokio::time::sleep(RESTART_PAUSE).await;
     }
+    Err(EngineError::Stopped)
 }

@@ -2,18 +2,25 @@
 
 mod admission;
 mod clock;
+mod conclude;
 mod desk;
 mod detector;
 mod directive;
+mod directory;
 mod embed;
 mod events;
+mod give_up;
+mod intake;
 mod intensity;
 mod lane;
+mod lane_desk;
+mod lanes;
 mod messages;
 mod metrics;
 mod outcome;
 mod perform;
 mod persistence;
+mod resume;
 mod runner;
 mod session;
 mod session_supervisor;
@@ -25,22 +32,22 @@ pub use admission::Permit;
 pub use clock::{Clock, SystemClock, TokioClock};
 pub(crate) use desk::{Incoming, ReplyTo, Wants};
 pub use directive::{Action, Directive};
-pub use embed::RecoveryMsg;
+pub(crate) use directory::Room;
 pub(crate) use embed::incoming;
+pub use embed::{RecoveryMsg, RecoveryReply};
 pub use events::{EngineEvent, EventStream};
-pub(crate) use lane::LaneMsg;
 pub use lane::{LanePermit, LanePressure, Refused};
-pub(crate) use messages::{Adoption, DetectorMsg, PersistenceMsg, SessionMsg, ask};
-#[cfg(feature = "test-util")]
-pub(crate) use messages::MetricsMsg;
-#[cfg(feature = "test-util")]
-pub(crate) use writer::Latency;
+pub(crate) use messages::{Adoption, DetectorMsg, MetricsMsg, PersistenceMsg, SessionMsg, ask};
 pub use messages::{EpisodeStatus, SessionStatus};
-pub(crate) use metrics::{Collected, snapshot};
+pub(crate) use metrics::{Collected, collect, snapshot};
 pub(crate) use outcome::Told;
 pub use outcome::{EngineError, Outcome};
 pub use runner::Runner;
 pub(crate) use runner::RunnerPool;
 pub(crate) use shared::{Shared, SharedParts, Stored};
 pub(crate) use supervisor::{Root, RootArgs};
+#[cfg(feature = "test-util")]
+pub(crate) use writer::Latency;
 pub(crate) use writer::Writer;
+#[cfg(any(test, feature = "test-util"))]
+pub(crate) use {lane::LaneMsg, session_supervisor::SupervisorMsg};

@@ -4,7 +4,7 @@ use std::time::Duration;
 use serde::Serialize;
 
 use crate::failure::{RecoveryError, SessionId, Timestamp};
-use crate::policy::machine::{Note, Redo};
+use crate::policy::machine::{Episode, Note, Redo};
 use crate::policy::{Injection, RecoveryAttempt, Verdict};
 
 /// How an episode ended, with everything that explains it (R15).
@@ -29,6 +29,8 @@ pub struct Outcome {
     pub injections: Vec<Injection>,
     /// Every decision, oldest first.
     pub notes: Vec<Note>,
+    /// Whether a lane's thaw let it go on (R7).
+    pub thawed: bool,
     /// When the first failure was reported.
     pub started: Timestamp,
     /// When the verdict fell.
@@ -55,9 +57,29 @@ impl Outcome {
             attempts: vec![],
             injections: vec![],
             notes: vec![],
+            thawed: false,
             started: now,
             ended: now,
             durable: true,
+        }
+    }
+
+    /// The outcome of an episode.
+    pub(crate) fn of(episode: &Episode, verdict: Verdict, notes: Vec<Note>, durable: bool, now: Timestamp) -> Self {
+        Self {
+            session: episode.session().clone(),
+            episode: episode.id(),
+            verdict,
+            error: Some(Arc::clone(episode.error())),
+            executions: episode.executions(),
+            redos: episode.redos(),
+            attempts: episode.attempts().to_vec(),
+            injections: episode.injections().to_vec(),
+            notes,
+            thawed: episode.thawed(),
+            started: episode.started(),
+            ended: now,
+            durable,
         }
     }
 
@@ -89,6 +111,9 @@ pub enum EngineError {
     /// No open episode of this session waits for anybody to go on with it.
     #[error("no open episode waits in this session")]
     NothingOpen,
+    /// The session's actor failed while it took this request, which had no effect: make it again.
+    #[error("the session's actor failed while it took this request")]
+    Interrupted,
     /// The engine's actors have stopped.
     #[error("the engine has stopped")]
     Stopped,

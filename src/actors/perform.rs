@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use ractor::ActorRef;
 
+use super::desk::What;
 use super::events::EngineEvent;
-use super::lane::LaneMsg;
 use super::messages::{SaveAck, SessionMsg};
 use super::outcome::Told;
 use super::runner::Ran;
@@ -24,6 +24,10 @@ impl SessionState {
     /// Starts one command; answers with the event that follows at once, if one does.
     pub(super) fn perform(&mut self, me: &ActorRef<SessionMsg>, command: Command, plan: &Plan) -> Option<Event> {
         match command {
+            Command::Persist { seq, record: Record::Verdict } => {
+                self.close(me, seq, plan);
+                None
+            }
             Command::Persist { seq, record } => self.persist(seq, record, plan),
             Command::Execute(execute) => self.execute(execute, plan),
             Command::Wait { until, epoch } => {
@@ -38,10 +42,8 @@ impl SessionState {
                 self.redo(*redo);
                 None
             }
-            Command::Finish(verdict) => {
-                self.finished(me, verdict);
-                None
-            }
+            // Told by `conclude`, as soon as the verdict's record is written.
+            Command::Finish(_) => None,
         }
     }
 
@@ -49,14 +51,8 @@ impl SessionState {
     fn persist(&mut self, seq: u64, record: Record, plan: &Plan) -> Option<Event> {
         let episode = self.memory.episode()?.id();
         let ahead = plan.config.durability() == Durability::Ahead;
-        let answer_comes = self.save(ahead.then_some(SaveAck { episode, seq, record })) && ahead;
+        let answer_comes = self.save(ahead.then_some(SaveAck::Record { episode, seq, record })) && ahead;
         (!answer_comes).then_some(Event::Persisted { seq, record })
-    }
-
-    /// Publishes the session's memory and hands it to the writer; tells whether it will be written.
-    pub fn save(&mut self, ack: Option<SaveAck>) -> bool {
-        self.revision += 1;
-        self.shared.store(&self.id, Stored::of(&self.memory, self.revision), ack)
     }
 
     fn ask_lane(&self, lane: &LaneKey, epoch: u32) -> Option<Event> {
@@ -68,15 +64,14 @@ impl SessionState {
             });
         });
         // Without its lane's actor a redo is not held back: it is bounded all the same.
-        let asked = self.shared.lanes.send(lane, &self.shared.clock, LaneMsg::Ask { reply });
-        asked.is_err().then_some(Event::LaneOpen { epoch })
+        self.shared.lanes.ask(lane, reply).is_err().then_some(Event::LaneOpen { epoch })
     }
 
     fn execute(&mut self, execute: Execute, plan: &Plan) -> Option<Event> {
         let Execute { seq, plan: step, .. } = &execute;
-        let seq = *seq;
-        let Some(strategy) = self.shared.strategies.get(&step.strategy) else {
-            let answer = Answer::next_strategy(format!("no strategy `{}` is registered", step.strategy));
+        let (seq, name) = (*seq, Arc::clone(&step.strategy));
+        let Some(strategy) = self.shared.strategies.get(&name) else {
+            let answer = Answer::next_strategy(format!("no strategy `{name}` is registered"));
             return Some(Event::Answered { seq, answer, injections: vec![] });
         };
         let limit = step.timeout().unwrap_or(plan.limits().strategy_timeout);
@@ -87,7 +82,7 @@ impl SessionState {
                 Some(Event::Answered { seq, answer, injections: attempt.take_injections() })
             }
             Strategy::Acts(strategy) => {
-                self.run(strategy, attempt, seq, limit);
+                self.run(strategy, name, attempt, seq, limit);
                 None
             }
         }
@@ -106,17 +101,20 @@ impl SessionState {
             seq: execute.seq,
             config: Arc::clone(&execute.plan.config),
             earlier: earlier.map(|one| EarlierAttempt { seq: one.seq, tokens: one.tokens }).collect(),
-            client: self.desk.lock().client.clone(),
+            client: self.client(),
             seed: execute.seed,
         }))
     }
 
-    fn run(&self, strategy: Arc<dyn RecoveryStrategy>, attempt: Attempt, seq: u64, limit: Duration) {
+    fn client(&self) -> Option<Arc<dyn SessionClient>> {
+        self.running(|running| running.client.clone()).flatten()
+    }
+
+    fn run(&self, strategy: Arc<dyn RecoveryStrategy>, name: Arc<str>, attempt: Attempt, seq: u64, limit: Duration) {
         let heard = attempt.clone();
-        let name: Arc<str> = strategy.name().into();
         let running = self.shared.runner.run(limit, move || async move { strategy.execute(&attempt).await });
         let Some(address) = self.address() else { return };
-        tokio::spawn(async move {
+        self.begin_outside(What::Strategy, seq, async move {
             let event = match running.await {
                 Ran::Done(answer) => Event::Answered { seq, answer, injections: heard.take_injections() },
                 Ran::Busy => Event::RunnerBusy { seq },
@@ -129,7 +127,7 @@ impl SessionState {
 
     fn carry(&mut self, seq: u64, remedy: Remedy, plan: &Plan) -> Option<Event> {
         let turn_follows = self.memory.episode()?.redoer() != Redoer::Nobody;
-        let Some(client) = self.desk.lock().client.clone() else {
+        let Some(client) = self.client() else {
             return Some(delivered(seq, delivery(&remedy, None, turn_follows)));
         };
         let (address, session) = (self.address()?, self.id.clone());
@@ -138,7 +136,7 @@ impl SessionState {
         let running = self.shared.runner.run(plan.limits().strategy_timeout, move || async move {
             carry(&*client, &session, &asked, &kind, turn_follows).await
         });
-        tokio::spawn(async move {
+        self.begin_outside(What::Remedy, seq, async move {
             let result = settled(running.await);
             address.send(delivered(seq, delivery(&remedy, Some(&result), turn_follows)));
         });
@@ -149,22 +147,31 @@ impl SessionState {
         self.collect_notes();
         let Some(episode) = self.memory.episode() else { return };
         let (episode, redoer, seq) = (episode.id(), episode.redoer(), episode.seq());
-        self.desk.lock().redo_pending = true;
+        // Should this actor fail, the next one knows what the turn was given.
+        self.shared.stored.insert(self.id.clone(), Stored::of(&self.memory, self.revision));
         if redoer == Redoer::Client {
             return self.redo_by_client(redo, seq);
         }
-        let notes = self.notes[self.told_notes..].to_vec();
-        self.told_notes = self.notes.len();
-        let told = Told::Redo { episode, redo: Arc::new(redo), notes };
-        for waiter in self.desk.lock().take(&told) {
+        let (waiters, told) = {
+            let mut desk = self.desk.lock();
+            let notes = desk.running.as_mut().map(|running| {
+                running.begin(What::Redo, seq, None);
+                let notes = running.notes[running.told_notes..].to_vec();
+                running.told_notes = running.notes.len();
+                notes
+            });
+            let told = Told::Redo { episode, redo: Arc::new(redo), notes: notes.unwrap_or_default() };
+            (desk.take(&told), told)
+        };
+        self.directive = Some(told.clone());
+        for waiter in waiters {
             let _ = waiter.reply.send(Ok(told.clone()));
         }
-        self.directive = Some(told);
     }
 
     fn redo_by_client(&self, redo: Redo, seq: u64) {
-        let (Some(client), Some(address)) = (self.desk.lock().client.clone(), self.address()) else { return };
-        self.shared.runner.spawn(async move {
+        let (Some(client), Some(address)) = (self.client(), self.address()) else { return };
+        let job = self.shared.runner.spawn(async move {
             let turn = redo.turn;
             let result = super::runner::guarded(|| async { client.redo(&turn).await }).await;
             let event = match result {
@@ -177,6 +184,15 @@ impl SessionState {
             };
             address.send(event);
         });
+        self.running(|running| running.begin(What::Redo, seq, Some(job.abort_handle())));
+    }
+
+    /// Starts what reports back by itself; it is ended when the episode goes on without it.
+    fn begin_outside(&self, what: What, seq: u64, job: impl Future<Output = ()> + Send + 'static) {
+        let mut desk = self.desk.lock();
+        if let Some(running) = &mut desk.running {
+            running.begin(what, seq, Some(tokio::spawn(job).abort_handle()));
+        }
     }
 
     /// Asks the client how the session's last turn ended (R10).
@@ -184,7 +200,8 @@ impl SessionState {
         let Some(address) = self.address() else { return };
         let (session, limit) = (self.id.clone(), self.shared.config().limits().strategy_timeout);
         let running = self.shared.runner.run(limit, move || async move { client.last_turn(&session).await });
-        tokio::spawn(async move {
+        let (episode, seq) = (address.episode, self.memory.fence().seq);
+        self.begin_outside(What::Look, seq, async move {
             let looked = match settled(running.await) {
                 Ok(()) => Looked::Worked,
                 Err(ClientError::TurnFailed(report)) => {
@@ -192,7 +209,7 @@ impl SessionState {
                 }
                 Err(_) => Looked::Unknown,
             };
-            address.tell(SessionMsg::Looked { redoer, looked });
+            address.tell(SessionMsg::Looked { episode, redoer, looked });
         });
     }
 
@@ -200,14 +217,17 @@ impl SessionState {
     pub(super) fn collect_notes(&mut self) {
         let Some(episode) = self.memory.episode_mut() else { return };
         let (id, notes) = (episode.id(), episode.take_notes());
-        for note in notes {
+        if notes.is_empty() {
+            return;
+        }
+        for note in &notes {
             tracing::debug!(session = %self.id, episode = id, seq = note.seq, decision = ?note.what);
             if self.shared.events.is_heard() {
                 let (session, note) = (self.id.clone(), note.clone());
                 self.shared.events.publish(EngineEvent::Decided { session, episode: id, note });
             }
-            self.notes.push(note);
         }
+        self.running(|running| running.note(notes));
     }
 
     fn address(&self) -> Option<Address> {
@@ -230,9 +250,7 @@ impl Address {
     }
 
     fn tell(&self, message: SessionMsg) {
-        if let Some(entry) = self.shared.entry(&self.session) {
-            let _ = entry.actor.send_message(message);
-        }
+        self.shared.send_if_live(&self.session, message);
     }
 
     fn detect(&self, report: &Report) -> Option<RecoveryError> {

@@ -10,7 +10,7 @@ use super::messages::{MetricsMsg, PersistenceMsg, SaveAck, SessionMsg};
 use super::shared::Shared;
 use super::writer::{Entry, Writer};
 use crate::failure::{SessionId, Timestamp};
-use crate::state::StateError;
+use crate::state::{StateError, StateRecord};
 
 pub(crate) struct PersistenceActor;
 
@@ -42,6 +42,8 @@ impl Actor for PersistenceActor {
         me: ActorRef<PersistenceMsg>,
         args: PersistenceArgs,
     ) -> Result<PersistenceState, ActorProcessingErr> {
+        // First of all, so that a batch that ends now tells this actor.
+        args.shared.set_persistence(me.clone());
         // What the one before left in the queue goes on.
         args.writer.unstick();
         let _ = me.send_message(PersistenceMsg::Written);
@@ -59,7 +61,10 @@ impl Actor for PersistenceActor {
             PersistenceMsg::Written => {
                 state.settle(&me);
             }
-            PersistenceMsg::Retry => state.args.writer.queue().retry = true,
+            PersistenceMsg::Retry => {
+                let mut queue = state.args.writer.queue();
+                (queue.retry, queue.retry_is_due) = (true, false);
+            }
             PersistenceMsg::Flush { done } => {
                 let mut queue = state.args.writer.queue();
                 queue.retry = true;
@@ -126,7 +131,7 @@ impl PersistenceState {
 
     /// Writes as a disk that takes its time, under paused time.
     #[cfg(feature = "test-util")]
-    fn slowly(&self, me: &ActorRef<PersistenceMsg>, records: Vec<crate::state::StateRecord>) {
+    fn slowly(&self, me: &ActorRef<PersistenceMsg>, records: Vec<StateRecord>) {
         let (writer, shared, me) = (Arc::clone(&self.args.writer), Arc::clone(&self.args.shared), me.clone());
         writer.queue().job_runs = true;
         tokio::spawn(async move {
@@ -144,28 +149,52 @@ impl PersistenceState {
 
     /// Acknowledges the batch that was written; tells whether the disk refused it.
     fn settle(&mut self, me: &ActorRef<PersistenceMsg>) -> bool {
-        let (batch, result) = {
+        let (mut batch, result) = {
             let mut queue = self.args.writer.queue();
             let Some(result) = queue.result.take() else { return false };
             (queue.in_flight.take().unwrap_or_default(), result)
         };
-        let durable = result.is_ok();
-        match result {
-            Ok(()) => self.recovered(),
-            Err(error) => self.refused(me, &batch, &error),
-        }
+        let failed = match result {
+            Ok(()) => {
+                self.recovered();
+                false
+            }
+            // Nothing of the batch was written for the sake of one record: the others go on without it.
+            Err(error @ (StateError::Stale { .. } | StateError::TooLarge { .. })) => {
+                batch = self.without_the_hopeless(batch, &error);
+                true
+            }
+            Err(error) => {
+                self.refused(me, &batch, &error);
+                true
+            }
+        };
+        let is_durable = !failed;
         for Entry { record, ack } in batch {
             if let Some(ack) = ack {
-                self.acknowledge(&record.session, ack, durable);
+                self.acknowledge(&record.session, ack, is_durable);
             }
         }
-        !durable
+        failed && self.failing
+    }
+
+    /// Puts a batch back but for the record that no trying helps, whose entries are returned.
+    fn without_the_hopeless(&self, batch: Vec<Entry>, error: &StateError) -> Vec<Entry> {
+        tracing::error!(%error, "a session's state cannot be saved; it is kept in memory");
+        let (StateError::Stale { session, .. } | StateError::TooLarge { session, .. }) = error else { return batch };
+        let (hopeless, others): (Vec<_>, Vec<_>) =
+            batch.into_iter().partition(|entry| entry.record.session == *session);
+        let mut queue = self.args.writer.queue();
+        if hopeless.is_empty() {
+            // The store names a session that it was not given: there is nothing to leave out.
+            return others;
+        }
+        queue.pending.splice(0..0, others);
+        hopeless
     }
 
     fn acknowledge(&self, session: &SessionId, ack: SaveAck, durable: bool) {
-        if let Some(entry) = self.args.shared.entry(session) {
-            let _ = entry.actor.send_message(SessionMsg::Saved { ack, durable });
-        }
+        self.args.shared.send_if_live(session, SessionMsg::Saved { ack, durable });
     }
 
     fn recovered(&mut self) {
@@ -178,17 +207,16 @@ impl PersistenceState {
     /// The disk fails: memory counts, aloud (R10).
     fn refused(&mut self, me: &ActorRef<PersistenceMsg>, batch: &[Entry], error: &StateError) {
         let now = self.args.shared.now();
-        {
+        let is_due = {
             let mut queue = self.args.writer.queue();
-            let hopeless = match error {
-                StateError::Stale { session, .. } | StateError::TooLarge { session, .. } => Some(session),
-                _ => None,
-            };
-            let again = batch.iter().filter(|entry| Some(&entry.record.session) != hopeless);
-            queue.refused.extend(again.map(|entry| (entry.record.session.clone(), entry.record.clone())));
-            // The rest of the batch need not wait for the one that no trying helps.
-            queue.retry |= hopeless.is_some();
-        }
+            for entry in batch {
+                let newer = |known: &StateRecord| known.revision > entry.record.revision;
+                if !queue.refused.get(&entry.record.session).is_some_and(newer) {
+                    queue.refused.insert(entry.record.session.clone(), entry.record.clone());
+                }
+            }
+            std::mem::replace(&mut queue.retry_is_due, true)
+        };
         if self.warned.is_none_or(|warned| now.since(warned) >= WARN_EVERY) {
             self.warned = Some(now);
             tracing::error!(%error, "recovery state cannot be saved; it is kept in memory and tried again");
@@ -199,10 +227,16 @@ impl PersistenceState {
         if let Some(metrics) = self.args.shared.metrics() {
             let _ = metrics.send_message(MetricsMsg::NotDurable);
         }
-        let me = me.clone();
+        if is_due {
+            return;
+        }
+        let (me, shared) = (me.clone(), Arc::clone(&self.args.shared));
         tokio::spawn(async move {
             tokio::time::sleep(RETRY_AFTER).await;
-            let _ = me.send_message(PersistenceMsg::Retry);
+            if me.send_message(PersistenceMsg::Retry).is_err() {
+                // The actor was replaced meanwhile.
+                let _ = shared.persistence().map(|now| now.send_message(PersistenceMsg::Retry));
+            }
         });
     }
 }

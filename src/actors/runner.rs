@@ -4,11 +4,11 @@ use std::future::Future;
 use std::panic::AssertUnwindSafe;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use tokio::runtime::{Builder, Handle, Runtime};
-use tokio::sync::{Semaphore, oneshot};
+use tokio::sync::{Semaphore, oneshot, watch};
 
 /// Where own strategies and client calls run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -35,30 +35,42 @@ pub(crate) enum Ran<T> {
 type Job = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 pub(crate) struct RunnerPool {
-    own: Option<Runtime>,
+    own: Option<Own>,
     at_once: Arc<Semaphore>,
     stuck: Arc<AtomicUsize>,
     max_stuck: usize,
+    /// Set at the engine's end: what still runs is dropped at its next `await`.
+    closed: watch::Sender<bool>,
 }
+
+struct Own {
+    /// Drives the timers of strategies, each of which has a thread: no code of the host's runs on its
+    /// worker, so none can stop it.
+    strategies: Runtime,
+    /// Clients' long calls, and the host's hooks.
+    calls: Runtime,
+}
+
+/// Threads for hooks that block; more calls than that wait for one another.
+const HOOKS_AT_ONCE: usize = 8;
 
 impl RunnerPool {
     /// # Errors
     ///
-    /// The operating system's, if the dedicated runtime cannot start its threads.
+    /// The operating system's, if the dedicated runtimes cannot start their threads.
     pub fn new(runner: Runner, at_once: usize, max_stuck: usize) -> std::io::Result<Self> {
+        let runtime = |workers, blocking| {
+            let mut builder = Builder::new_multi_thread();
+            builder.worker_threads(workers).max_blocking_threads(blocking).thread_name("backstop-runner");
+            builder.enable_all().build()
+        };
+        let at_once = at_once.clamp(1, Semaphore::MAX_PERMITS);
         let own = match runner {
             Runner::Inline => None,
-            Runner::Dedicated => Some(
-                Builder::new_multi_thread()
-                    .worker_threads(2)
-                    .max_blocking_threads(at_once + max_stuck)
-                    .thread_name("backstop-runner")
-                    .enable_all()
-                    .build()?,
-            ),
+            Runner::Dedicated => Some(Own { strategies: runtime(1, at_once)?, calls: runtime(2, HOOKS_AT_ONCE)? }),
         };
-        let at_once = Arc::new(Semaphore::new(at_once.clamp(1, Semaphore::MAX_PERMITS)));
-        Ok(Self { own, at_once, stuck: Arc::default(), max_stuck })
+        let at_once = Arc::new(Semaphore::new(at_once));
+        Ok(Self { own, at_once, stuck: Arc::default(), max_stuck, closed: watch::channel(false).0 })
     }
 
     /// Whether everything runs on the engine's own runtime, under paused time perhaps.
@@ -71,7 +83,8 @@ impl RunnerPool {
         self.stuck.load(Ordering::Acquire)
     }
 
-    /// Runs `make()` within `limit`; its making, its polling and its dropping may panic or hang.
+    /// Runs `make()` within `limit`; its making, its polling and its dropping may panic or hang. What is
+    /// dropped before its end is dropped at its next `await` in turn.
     pub fn run<T, M, F>(&self, limit: Duration, make: M) -> impl Future<Output = Ran<T>> + Send + 'static
     where
         T: Send + 'static,
@@ -79,37 +92,38 @@ impl RunnerPool {
         F: Future<Output = T> + Send + 'static,
     {
         let (at_once, stuck, max_stuck) = (Arc::clone(&self.at_once), Arc::clone(&self.stuck), self.max_stuck);
-        let own = self.own.as_ref().map(|runtime| runtime.handle().clone());
+        let own = self.own.as_ref().map(|own| own.strategies.handle().clone());
+        let mut closed = self.closed.subscribe();
         async move {
+            if stuck.load(Ordering::Acquire) >= max_stuck {
+                return Ran::Busy;
+            }
             let Ok(Ok(permit)) = tokio::time::timeout(limit, at_once.acquire_owned()).await else { return Ran::Busy };
             if stuck.load(Ordering::Acquire) >= max_stuck {
                 return Ran::Busy;
             }
             let (answer, answered) = oneshot::channel();
             let (give_up, given_up) = oneshot::channel::<()>();
+            let (mut watched, thread) = thread_of_a_run(&stuck);
             let job: Job = Box::pin(async move {
+                // Both are given back when the job lets go of its thread.
+                let _held = (permit, thread);
                 tokio::select! {
                     biased;
-                    out = guarded(make) => { let _ = answer.send(out); }
                     _ = given_up => {}
+                    _ = closed.wait_for(|closed| *closed) => {}
+                    out = guarded(make) => { let _ = answer.send(out); }
                 }
             });
-            let running = start(own, job);
+            start(own, job);
             let ran = match tokio::time::timeout(limit, answered).await {
                 Ok(Ok(Some(out))) => Ran::Done(out),
                 Ok(Ok(None) | Err(_)) => Ran::Panicked,
                 Err(_) => Ran::TimedOut,
             };
             drop(give_up);
-            if matches!(ran, Ran::TimedOut) {
-                // The thread counts as stuck until the job lets go of it.
-                stuck.fetch_add(1, Ordering::AcqRel);
-                tokio::spawn(async move {
-                    let _ = running.await;
-                    stuck.fetch_sub(1, Ordering::AcqRel);
-                    drop(permit);
-                });
-            }
+            // Out of time, and wherever this future is dropped, a thread that is still held is stuck.
+            watched.answered = !matches!(ran, Ran::TimedOut);
             ran
         }
     }
@@ -119,30 +133,95 @@ impl RunnerPool {
     where
         F: Future<Output = ()> + Send + 'static,
     {
+        let mut closed = self.closed.subscribe();
+        let job = async move {
+            tokio::select! {
+                biased;
+                _ = closed.wait_for(|closed| *closed) => {}
+                () = job => {}
+            }
+        };
         match &self.own {
-            Some(runtime) => runtime.spawn(job),
+            Some(own) => own.calls.spawn(job),
             None => tokio::spawn(job),
         }
+    }
+
+    /// Calls a hook of the host's, which may block.
+    pub fn call_host(&self, hook: impl FnOnce() + Send + 'static) {
+        match &self.own {
+            Some(own) => drop(own.calls.spawn_blocking(hook)),
+            None => drop(tokio::spawn(async move { hook() })),
+        }
+    }
+
+    /// Drops everything that still runs at its next `await`.
+    pub fn close(&self) {
+        self.closed.send_replace(true);
     }
 }
 
 impl Drop for RunnerPool {
     fn drop(&mut self) {
         // A runtime that is dropped in async code panics; its stuck threads must not be waited for.
-        if let Some(runtime) = self.own.take() {
-            runtime.shutdown_background();
+        if let Some(own) = self.own.take() {
+            own.strategies.shutdown_background();
+            own.calls.shutdown_background();
         }
     }
 }
 
-fn start(own: Option<Handle>, job: Job) -> tokio::task::JoinHandle<()> {
+/// A run's thread, seen from both sides: whoever waits for it, and the job that holds it.
+fn thread_of_a_run(stuck: &Arc<AtomicUsize>) -> (Watched, Held) {
+    let left = Arc::new(AtomicBool::new(false));
+    (
+        Watched { left: Arc::clone(&left), stuck: Arc::clone(stuck), answered: false },
+        Held { left, stuck: Arc::clone(stuck) },
+    )
+}
+
+struct Watched {
+    left: Arc<AtomicBool>,
+    stuck: Arc<AtomicUsize>,
+    /// The job has ended and is about to let go.
+    answered: bool,
+}
+
+struct Held {
+    left: Arc<AtomicBool>,
+    stuck: Arc<AtomicUsize>,
+}
+
+impl Drop for Watched {
+    fn drop(&mut self) {
+        if self.answered {
+            return;
+        }
+        // Counted first, so that the job cannot take back what is not there yet.
+        self.stuck.fetch_add(1, Ordering::AcqRel);
+        if self.left.swap(true, Ordering::AcqRel) {
+            self.stuck.fetch_sub(1, Ordering::AcqRel);
+        }
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        // Nobody swaps it after an answer.
+        if self.left.swap(true, Ordering::AcqRel) {
+            self.stuck.fetch_sub(1, Ordering::AcqRel);
+        }
+    }
+}
+
+fn start(own: Option<Handle>, job: Job) {
     match own {
         // A thread of its own, so that a job that never yields stops nothing but itself.
         Some(runtime) => {
             let driver = runtime.clone();
-            runtime.spawn_blocking(move || driver.block_on(job))
+            drop(runtime.spawn_blocking(move || driver.block_on(job)));
         }
-        None => tokio::spawn(job),
+        None => drop(tokio::spawn(job)),
     }
 }
 

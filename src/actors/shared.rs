@@ -1,23 +1,25 @@
 use std::hash::{BuildHasher, Hasher};
+use std::panic::AssertUnwindSafe;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
 use dashmap::DashMap;
-use dashmap::mapref::entry::Entry;
-use ractor::{ActorCell, ActorRef, ActorRuntime};
+use ractor::ActorRef;
+use tokio::runtime::Handle;
 
+use super::admission::Gate;
 use super::clock::Clock;
-use super::desk::Desk;
+use super::directory::Directory;
 use super::events::EventBus;
-use super::lane::Lanes;
-use super::messages::{DetectorMsg, MetricsMsg, PersistenceMsg, SaveAck, SessionMsg};
+use super::lanes::Lanes;
+use super::messages::{DetectorMsg, MetricsMsg, PersistenceMsg, SaveAck};
 use super::runner::RunnerPool;
-use super::session::{SessionActor, SessionArgs};
+use super::session_supervisor::SupervisorMsg;
 use super::writer::{self, Writer};
 use super::{EngineError, Outcome};
 use crate::failure::{PatternRegistry, SessionId, Timestamp};
-use crate::policy::machine::{Event, Moment, Plan};
+use crate::policy::machine::{Moment, Plan};
 use crate::policy::session::SessionMemory;
 use crate::policy::{Durability, RecoveryConfig, seed};
 use crate::state::StateRecord;
@@ -35,7 +37,7 @@ pub(crate) struct Shared {
     pub strategies: StrategyRegistry,
     pub runner: RunnerPool,
     pub events: EventBus,
-    pub lanes: Lanes,
+    pub lanes: Arc<Lanes>,
     pub on_escalate: Option<OnEscalate>,
     pub client_factory: Option<ClientFactory>,
     pub writer: Arc<Writer>,
@@ -44,13 +46,18 @@ pub(crate) struct Shared {
     patterns: RwLock<Arc<PatternRegistry>>,
     /// The newest memory of every session that has any: what counts, on disk or not yet.
     pub stored: DashMap<SessionId, Stored>,
-    directory: DashMap<SessionId, SessionEntry>,
+    pub directory: Directory,
+    /// Bounds the root's mailbox.
+    pub root_mail: Gate,
+    /// Where actors and timers live, for callers on other threads.
+    pub runtime: Handle,
     /// When the closed loops that have a deadline must be over: it bounds their children's.
     deadlines: DashMap<SessionId, Timestamp>,
     slots: Slots,
     seed: u64,
     draws: AtomicU64,
     closing: AtomicBool,
+    stopped: AtomicBool,
 }
 
 /// A session's newest memory.
@@ -71,20 +78,13 @@ impl Stored {
     }
 }
 
-/// A session whose actor lives.
-#[derive(Clone)]
-pub(crate) struct SessionEntry {
-    pub actor: ActorRef<SessionMsg>,
-    pub desk: Arc<Desk>,
-}
-
 /// Where the shared actors are now; a restart changes it.
 #[derive(Default)]
 struct Slots {
     persistence: RwLock<Option<ActorRef<PersistenceMsg>>>,
     metrics: RwLock<Option<ActorRef<MetricsMsg>>>,
     detector: RwLock<Option<ActorRef<DetectorMsg>>>,
-    sessions: RwLock<Option<ActorCell>>,
+    sessions: RwLock<Option<ActorRef<SupervisorMsg>>>,
 }
 
 /// What [`Shared`] is made of.
@@ -102,7 +102,7 @@ pub(crate) struct SharedParts {
 
 impl Shared {
     pub fn new(parts: SharedParts) -> Arc<Self> {
-        let lanes = Lanes::new(parts.config.limits());
+        let lanes = Lanes::new(parts.config.limits(), Arc::clone(&parts.clock));
         Arc::new(Self {
             clock: parts.clock,
             strategies: parts.strategies,
@@ -115,12 +115,15 @@ impl Shared {
             config: RwLock::new(Arc::new(parts.config)),
             patterns: RwLock::new(Arc::new(parts.patterns)),
             stored: DashMap::new(),
-            directory: DashMap::new(),
+            directory: Directory::default(),
+            root_mail: Gate::default(),
+            runtime: Handle::current(),
             deadlines: DashMap::new(),
             slots: Slots::default(),
             seed: parts.seed.unwrap_or_else(seed_of_this_process),
             draws: AtomicU64::new(0),
             closing: AtomicBool::new(false),
+            stopped: AtomicBool::new(false),
         })
     }
 
@@ -161,11 +164,42 @@ impl Shared {
     }
 
     pub fn is_closing(&self) -> bool {
-        self.closing.load(Ordering::Acquire)
+        self.closing.load(Ordering::SeqCst)
     }
 
     pub fn begin_closing(&self) {
-        self.closing.store(true, Ordering::Release);
+        self.closing.store(true, Ordering::SeqCst);
+    }
+
+    /// Whether the root has ended: nothing is handled any more.
+    pub fn is_over(&self) -> bool {
+        self.stopped.load(Ordering::SeqCst)
+    }
+
+    /// Why nothing new is taken, if so.
+    pub fn end(&self) -> Option<EngineError> {
+        match (self.is_closing(), self.is_over()) {
+            (true, _) => Some(EngineError::ShuttingDown),
+            (false, true) => Some(EngineError::Stopped),
+            (false, false) => None,
+        }
+    }
+
+    /// Why a request's answer never came.
+    pub fn lost(&self) -> EngineError {
+        self.end().unwrap_or(EngineError::Interrupted)
+    }
+
+    /// The root has ended: whoever waits is told.
+    pub fn stop(&self) {
+        self.stopped.store(true, Ordering::SeqCst);
+        let why = self.lost();
+        for (_, entry) in self.directory.all() {
+            entry.desk.dismiss(why);
+        }
+        self.directory.clear();
+        self.lanes.close(why);
+        self.events.close();
     }
 
     pub fn set_persistence(&self, actor: ActorRef<PersistenceMsg>) {
@@ -180,7 +214,7 @@ impl Shared {
         *write(&self.slots.detector) = Some(actor);
     }
 
-    pub fn set_sessions(&self, actor: ActorCell) {
+    pub fn set_sessions(&self, actor: ActorRef<SupervisorMsg>) {
         *write(&self.slots.sessions) = Some(actor);
     }
 
@@ -196,7 +230,7 @@ impl Shared {
         read(&self.slots.detector).clone()
     }
 
-    pub fn sessions(&self) -> Option<ActorCell> {
+    pub fn sessions(&self) -> Option<ActorRef<SupervisorMsg>> {
         read(&self.slots.sessions).clone()
     }
 
@@ -217,43 +251,6 @@ impl Shared {
         self.client_factory.as_ref().and_then(|make| make(id))
     }
 
-    /// The session's live actor, spawned if there is none.
-    ///
-    /// # Errors
-    ///
-    /// [`EngineError::Stopped`] once the supervisor is gone.
-    pub fn resolve(self: &Arc<Self>, id: &SessionId) -> Result<SessionEntry, EngineError> {
-        if let Some(entry) = self.directory.get(id) {
-            return Ok(entry.clone());
-        }
-        match self.directory.entry(id.clone()) {
-            Entry::Occupied(entry) => Ok(entry.get().clone()),
-            Entry::Vacant(place) => {
-                let entry = self.spawn_session(id.clone(), Arc::default())?;
-                place.insert(entry.clone());
-                Ok(entry)
-            }
-        }
-    }
-
-    /// Spawns a session's actor behind this desk.
-    pub fn spawn_session(self: &Arc<Self>, id: SessionId, desk: Arc<Desk>) -> Result<SessionEntry, EngineError> {
-        let supervisor = self.sessions().ok_or(EngineError::Stopped)?;
-        let args = SessionArgs { id, desk: Arc::clone(&desk), shared: Arc::clone(self) };
-        let (actor, _) = ActorRuntime::spawn_linked_instant(None, SessionActor, args, supervisor)
-            .map_err(|_| EngineError::Stopped)?;
-        Ok(SessionEntry { actor, desk })
-    }
-
-    /// Sends a message to the session's live actor; resolves it again, once, if that just ended.
-    pub fn send(self: &Arc<Self>, id: &SessionId, message: SessionMsg) -> Result<(), EngineError> {
-        let entry = self.resolve(id)?;
-        let Err(failed) = entry.actor.send_message(message) else { return Ok(()) };
-        self.forget(id, &entry.actor);
-        let ractor::MessagingErr::SendErr(message) = failed else { return Err(EngineError::Stopped) };
-        self.resolve(id)?.actor.send_message(message).map_err(|_| EngineError::Stopped)
-    }
-
     /// Publishes a session's newest memory and hands it to the writer; tells whether it is to be
     /// written at all.
     pub fn store(&self, id: &SessionId, stored: Stored, ack: Option<SaveAck>) -> bool {
@@ -272,59 +269,13 @@ impl Shared {
         true
     }
 
-    /// Sends an episode's event to wherever its session's actor lives now; nobody waits for one
-    /// whose session has been put away.
-    pub fn send_event(&self, id: &SessionId, episode: u64, event: Event) {
-        if let Some(entry) = self.entry(id) {
-            let _ = entry.actor.send_message(SessionMsg::Event { episode, event });
-        }
-    }
-
-    pub fn entry(&self, id: &SessionId) -> Option<SessionEntry> {
-        self.directory.get(id).map(|entry| entry.clone())
-    }
-
-    pub fn replace(&self, id: SessionId, entry: SessionEntry) {
-        self.directory.insert(id, entry);
-    }
-
-    /// Drops the directory's entry, if it is still this actor's.
-    pub fn forget(&self, id: &SessionId, actor: &ActorRef<SessionMsg>) {
-        self.directory.remove_if(id, |_, entry| entry.actor.get_id() == actor.get_id());
-    }
-
-    /// Drops the entry of an actor that nobody uses; tells whether it did.
-    pub fn passivate(&self, id: &SessionId, actor: &ActorRef<SessionMsg>) -> bool {
-        let unused = |entry: &SessionEntry| entry.actor.get_id() == actor.get_id() && entry.desk.gate.is_empty();
-        self.directory.remove_if(id, |_, entry| unused(entry)).is_some()
-    }
-
-    /// Whose actor this is; walks the directory, for failures only.
-    pub fn session_of(&self, actor: &ActorCell) -> Option<(SessionId, Arc<Desk>)> {
-        let is = |entry: &SessionEntry| entry.actor.get_id() == actor.get_id();
-        let entry = self.directory.iter().find(|entry| is(entry.value()))?;
-        Some((entry.key().clone(), Arc::clone(&entry.value().desk)))
-    }
-
-    pub fn live(&self) -> Vec<(SessionId, SessionEntry)> {
-        let mut live: Vec<_> =
-            self.directory.iter().map(|entry| (entry.key().clone(), entry.value().clone())).collect();
-        // The map's own order differs from run to run.
-        live.sort_by(|(one, _), (other, _)| one.cmp(other));
-        live
-    }
-
-    pub fn live_count(&self) -> usize {
-        self.directory.len()
-    }
-
     /// Tells the host of an escalation; a panic of its hook stays outside.
     pub fn escalated(&self, outcome: &Arc<Outcome>) {
         let Some(hook) = self.on_escalate.clone() else { return };
         let outcome = Arc::clone(outcome);
-        self.runner.spawn(async move {
+        self.runner.call_host(move || {
             let session = outcome.session.clone();
-            if super::runner::guarded(|| async move { hook(outcome) }).await.is_none() {
+            if std::panic::catch_unwind(AssertUnwindSafe(|| hook(outcome))).is_err() {
                 tracing::error!(%session, "the on_escalate hook panicked");
             }
         });

@@ -7,10 +7,12 @@ use ractor::{Actor, ActorCell, ActorProcessingErr, ActorRef, SupervisionEvent};
 use super::detector::DetectorActor;
 use super::embed::RecoveryMsg;
 use super::intensity::Intensity;
+use super::messages::SessionMsg;
 use super::metrics::{Collected, MetricsActor};
 use super::persistence::{PersistenceActor, PersistenceArgs};
 use super::session_supervisor::SessionSupervisor;
 use super::shared::Shared;
+use crate::failure::SessionId;
 
 /// Restarts a shared actor that fails; one that fails too often stops the root, which the root's
 /// parent sees.
@@ -26,7 +28,7 @@ pub(crate) struct RootState {
     args: RootArgs,
     children: Vec<Child>,
     /// Sessions whose episodes end with an actor of the host's.
-    pub watched: Vec<(ActorCell, crate::failure::SessionId)>,
+    pub watched: Vec<(ActorCell, SessionId)>,
 }
 
 struct Child {
@@ -76,9 +78,9 @@ impl Actor for Root {
         state: &mut RootState,
     ) -> Result<(), ActorProcessingErr> {
         match event {
-            SupervisionEvent::ActorFailed(cell, _) | SupervisionEvent::ActorTerminated(cell, _, _) => {
-                state.ended(&me, &cell).await
-            }
+            SupervisionEvent::ActorFailed(cell, _) => state.ended(&me, &cell, true).await,
+            // One that ends by itself gives its state back: a lane out of use, or somebody else's actor.
+            SupervisionEvent::ActorTerminated(cell, left, _) => state.ended(&me, &cell, left.is_none()).await,
             _ => Ok(()),
         }
     }
@@ -98,11 +100,10 @@ impl RootState {
                 let writer = Arc::clone(&shared.writer);
                 let args = PersistenceArgs { shared: Arc::clone(&shared), writer, inline: *inline };
                 let (actor, _) = Actor::spawn_linked(None, PersistenceActor, args, me).await?;
-                shared.set_persistence(actor.clone());
                 actor.get_cell()
             }
             Which::Metrics => {
-                let (actor, _) = Actor::spawn_linked(None, MetricsActor, Arc::clone(collected), me).await?;
+                let (actor, _) = Actor::spawn_linked(None, MetricsActor, collected.clone(), me).await?;
                 shared.set_metrics(actor.clone());
                 actor.get_cell()
             }
@@ -113,22 +114,21 @@ impl RootState {
         })
     }
 
-    async fn ended(&mut self, me: &ActorRef<RecoveryMsg>, cell: &ActorCell) -> Result<(), ActorProcessingErr> {
+    async fn ended(
+        &mut self,
+        me: &ActorRef<RecoveryMsg>,
+        cell: &ActorCell,
+        failed: bool,
+    ) -> Result<(), ActorProcessingErr> {
         let shared = Arc::clone(&self.args.shared);
-        if shared.is_closing() {
-            return Ok(());
+        for (_, session) in self.watched.extract_if(.., |(watched, _)| watched.get_id() == cell.get_id()) {
+            shared.send_if_any(&session, SessionMsg::Cancel { done: None });
         }
-        self.watched.retain(|(watched, session)| {
-            let is_it = watched.get_id() == cell.get_id();
-            if is_it {
-                let _ = shared.send(session, super::messages::SessionMsg::Cancel { done: None });
-            }
-            !is_it
-        });
         let Some(index) = self.children.iter().position(|child| child.cell.get_id() == cell.get_id()) else {
-            // A lane that failed is spawned anew when it is needed.
-            shared.lanes.forget(cell);
-            return Ok(());
+            return match failed && !shared.lanes.revive(cell) {
+                true => Err("a lane's actor failed too often".into()),
+                false => Ok(()),
+            };
         };
         let (config, now) = (shared.config(), shared.now());
         let limits = config.limits();
@@ -139,5 +139,12 @@ impl RootState {
         tracing::error!(actor = ?which, "a shared actor failed and is restarted");
         self.children[index].cell = self.spawn(which, me.get_cell()).await?;
         Ok(())
+    }
+}
+
+impl Drop for RootState {
+    fn drop(&mut self) {
+        // However the root ends, nobody waits for an answer that will not come.
+        self.args.shared.stop();
     }
 }

@@ -1,6 +1,8 @@
 //! What waits for the disk: kept outside the actor, so that no panic loses it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::oneshot;
@@ -39,11 +41,36 @@ pub(crate) struct Queue {
     pub flushes: Vec<oneshot::Sender<bool>>,
     /// Readable copies may be out of date.
     pub views_pending: bool,
+    /// A timer for the refused records runs.
+    pub retry_is_due: bool,
+    /// Thin the queue out when it is this long.
+    thin_at: usize,
 }
 
 pub(crate) struct Entry {
     pub record: StateRecord,
     pub ack: Option<SaveAck>,
+}
+
+impl Queue {
+    /// Drops what a newer record of the same session makes needless: a disk that is too slow for
+    /// everything gets the newest of each session, and the queue stays as long as there are sessions.
+    fn thin_out(&mut self) {
+        let mut newest = HashMap::new();
+        for entry in &self.pending {
+            newest.insert(entry.record.session.clone(), (entry.record.revision, entry.record.memory.clone()));
+        }
+        self.pending.retain_mut(|entry| match newest.get(&entry.record.session) {
+            Some((revision, _)) if *revision == entry.record.revision => true,
+            // Somebody waits for it: the newest record holds more than what this one was to make durable.
+            Some((revision, memory)) if entry.ack.is_some() => {
+                (entry.record.revision, entry.record.memory) = (*revision, memory.clone());
+                true
+            }
+            _ => false,
+        });
+        self.thin_at = 2 * self.pending.len();
+    }
 }
 
 impl Writer {
@@ -81,6 +108,9 @@ impl Writer {
     pub fn push(&self, entry: Entry) -> bool {
         let mut queue = self.queue();
         queue.pending.push(entry);
+        if queue.pending.len() >= queue.thin_at.max(2 * Self::BATCH) {
+            queue.thin_out();
+        }
         queue.pending.len() == 1
     }
 
@@ -124,7 +154,12 @@ impl Writer {
 
     /// Writes a batch; may block. The result waits in the queue.
     pub fn write(&self, records: &[StateRecord]) {
-        let result = self.with_store(|store| store.append(records));
+        let append = || self.with_store(|store| store.append(records));
+        // A store of the host's that panics is a disk that fails.
+        let result = catch_unwind(AssertUnwindSafe(append)).unwrap_or_else(|_| {
+            let source = std::io::Error::other("the store panicked");
+            Err(StateError::Save { path: PathBuf::new(), source })
+        });
         let mut queue = self.queue();
         queue.views_pending = true;
         queue.result = Some(result);
@@ -132,10 +167,15 @@ impl Writer {
 
     /// Refreshes some readable copies; may block. Tells whether some are left.
     pub fn refresh_views(&self) -> bool {
-        let left = self.with_store(|store| store.refresh_views(Self::VIEWS)).unwrap_or_else(|error| {
-            tracing::debug!(%error, "a readable copy could not be written");
-            0
-        });
+        let refresh = || self.with_store(|store| store.refresh_views(Self::VIEWS));
+        let left = match catch_unwind(AssertUnwindSafe(refresh)) {
+            Ok(Ok(left)) => left,
+            Ok(Err(error)) => {
+                tracing::debug!(%error, "a readable copy could not be written");
+                0
+            }
+            Err(_) => 0,
+        };
         self.queue().views_pending = left > 0;
         left > 0
     }

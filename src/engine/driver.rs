@@ -5,7 +5,7 @@ use tokio::sync::oneshot;
 
 use super::ended::StopCause;
 use super::session::{Ask, SessionHandle};
-use crate::actors::{EngineError, LanePermit, Outcome, Refused, SessionMsg, Shared, Told};
+use crate::actors::{EngineError, LanePermit, Outcome, Refused, Room, SessionMsg, Shared, Told};
 use crate::failure::{Report, SessionId, Timestamp};
 use crate::policy::machine::{Event, Redoer};
 use crate::policy::session::ReportKey;
@@ -78,7 +78,7 @@ impl Driver {
     /// Tells the session that its redo worked, and hears the verdict.
     pub async fn worked<R>(&mut self, session: &SessionHandle<R>) -> Option<Arc<Outcome>> {
         let (_, seq) = self.current.take()?;
-        let permit = session.engine.permit(&self.id).ok()?;
+        let permit = session.engine.room(&self.id, Room::Control).ok()?;
         let (reply, answer) = oneshot::channel();
         self.shared.send(&self.id, SessionMsg::Worked { seq, reply: Some((reply, permit)) }).ok()?;
         self.verdict_from(answer).await
@@ -93,7 +93,7 @@ impl Driver {
     /// The deadline passed while the turn ran.
     pub async fn too_late<R>(&mut self, session: &SessionHandle<R>) -> StopCause {
         if let Some((episode, _)) = self.current.take()
-            && let Ok(permit) = session.engine.permit(&self.id)
+            && let Ok(permit) = session.engine.room(&self.id, Room::Control)
         {
             self.shared.send_event(&self.id, episode, Event::DeadlinePassed);
             let (reply, answer) = oneshot::channel();
@@ -147,7 +147,7 @@ impl Drop for Driver {
             self.shared.clear_deadline(&self.id);
         }
         if self.armed && !self.shared.is_closing() {
-            let _ = self.shared.send(&self.id, SessionMsg::Abandon { driver: self.token });
+            self.shared.send_if_live(&self.id, SessionMsg::Abandon { driver: self.token });
         }
     }
 }

@@ -2,17 +2,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ractor::{ActorCell, ActorRef};
-use tokio::sync::oneshot;
+use tokio::sync::{OnceCell, oneshot};
 
-use super::{EngineBuilder, SessionHandle};
+use super::{EngineBuilder, SessionHandle, Shutdown};
 use crate::actors::{
-    Collected, DetectorMsg, EngineError, EventStream, LaneMsg, LanePermit, LanePressure, Permit, PersistenceMsg,
-    RecoveryMsg, Refused, SessionMsg, SessionStatus, Shared, ask,
+    Collected, DetectorMsg, EngineError, EventStream, LanePermit, LanePressure, MetricsMsg, Permit, RecoveryMsg,
+    Refused, Room, SessionMsg, SessionStatus, Shared, ask,
 };
 use crate::failure::{Detection, ErrorPattern, LaneKey, PatternRegistry, Report, SessionId};
 use crate::policy::config::PatternSpec;
 use crate::policy::{Answer, RecoveryConfig};
-use crate::state::{RecoveryMetricsSnapshot, StateError};
+use crate::state::RecoveryMetricsSnapshot;
 use crate::strategy::{Attempt, RecoveryStrategy, StrategyRegistry, UnnamedStrategy};
 
 /// The handle over an engine's actors: cheap to clone, safe to share.
@@ -42,16 +42,11 @@ pub struct RecoveryEngine {
     shared: Arc<Shared>,
     root: ActorRef<RecoveryMsg>,
     collected: Collected,
+    ended: Arc<OnceCell<Shutdown>>,
 }
 
-/// How a shutdown went.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Shutdown {
-    /// Everything is on disk, as far as the configuration asks for it.
-    pub durable: bool,
-    /// Episodes that stay open and resume after a restart.
-    pub open_episodes: usize,
-}
+/// Messages of embedders that the root has not read yet.
+const ROOT_MAIL: usize = 16_384;
 
 impl RecoveryEngine {
     /// Puts an engine together.
@@ -60,11 +55,20 @@ impl RecoveryEngine {
     }
 
     pub(super) fn new(shared: Arc<Shared>, root: ActorRef<RecoveryMsg>, collected: Collected) -> Self {
-        Self { shared, root, collected }
+        Self { shared, root, collected, ended: Arc::default() }
     }
 
     pub(super) fn shared(&self) -> &Arc<Shared> {
         &self.shared
+    }
+
+    /// How the shutdown went, for everybody who asks for one.
+    pub(super) fn ended(&self) -> &OnceCell<Shutdown> {
+        &self.ended
+    }
+
+    pub(super) fn root(&self) -> &ActorRef<RecoveryMsg> {
+        &self.root
     }
 
     /// A session to be driven by the caller: see [`SessionHandle`].
@@ -77,18 +81,19 @@ impl RecoveryEngine {
         self.root.clone()
     }
 
-    /// Room for one message to the session's actor.
+    /// Room for one [`RecoveryMsg`] about a session.
     ///
     /// # Errors
     ///
-    /// [`EngineError::Busy`] when too many wait already; [`EngineError::ShuttingDown`] and
-    /// [`EngineError::Stopped`] at the engine's end.
+    /// [`EngineError::Busy`] when too many wait already, for the session or for the root's actor;
+    /// [`EngineError::ShuttingDown`] and [`EngineError::Stopped`] at the engine's end.
     pub fn permit(&self, id: &SessionId) -> Result<Permit, EngineError> {
-        if self.shared.is_closing() {
-            return Err(EngineError::ShuttingDown);
-        }
-        let limit = self.shared.config().limits().waiting_reports;
-        self.shared.resolve(id)?.desk.gate.enter(limit).ok_or(EngineError::Busy)
+        let root = self.shared.root_mail.enter(ROOT_MAIL).ok_or(EngineError::Busy)?;
+        Ok(self.room(id, Room::Report)?.by_way_of_root(root))
+    }
+
+    pub(super) fn room(&self, id: &SessionId, room: Room) -> Result<Permit, EngineError> {
+        self.shared.enter(id, room).map(Permit::new)
     }
 
     /// Adds a strategy; chains of configurations loaded from now on may name it.
@@ -126,7 +131,8 @@ impl RecoveryEngine {
     ///
     /// [`EngineError::Stopped`] at the engine's end.
     pub async fn register_error_pattern(&self, pattern: ErrorPattern) -> Result<(), EngineError> {
-        ask(self.shared.detector(), |done| DetectorMsg::Register { patterns: vec![pattern], done }).await
+        let patterns = || vec![pattern.clone()];
+        ask(&self.shared, Shared::detector, |done| DetectorMsg::Register { patterns: patterns(), done }).await
     }
 
     /// What a report is, as the detector actor sees it.
@@ -135,7 +141,8 @@ impl RecoveryEngine {
     ///
     /// [`EngineError::Stopped`] at the engine's end.
     pub async fn classify(&self, report: Report) -> Result<Detection, EngineError> {
-        ask(self.shared.detector(), |reply| DetectorMsg::Classify { report: Box::new(report), reply }).await
+        let report = || Box::new(report.clone());
+        ask(&self.shared, Shared::detector, |reply| DetectorMsg::Classify { report: report(), reply }).await
     }
 
     /// The detector's patterns as published last.
@@ -162,15 +169,27 @@ impl RecoveryEngine {
     pub async fn reload(&self, config: RecoveryConfig) -> Result<(), EngineError> {
         let patterns = own_patterns(&config);
         if !patterns.is_empty() {
-            ask(self.shared.detector(), |done| DetectorMsg::Register { patterns, done }).await?;
+            let patterns = || patterns.clone();
+            ask(&self.shared, Shared::detector, |done| DetectorMsg::Register { patterns: patterns(), done }).await?;
         }
         self.shared.set_config(config);
         Ok(())
     }
 
-    /// What recovery has done so far.
+    /// What recovery has done so far. Sessions report when an episode ends, so the last moments may
+    /// still be on their way.
     pub fn metrics(&self) -> RecoveryMetricsSnapshot {
         crate::actors::snapshot(&self.collected)
+    }
+
+    /// The same, once everything that was sent before is counted.
+    ///
+    /// # Errors
+    ///
+    /// [`EngineError::Stopped`] at the engine's end.
+    pub async fn settled_metrics(&self) -> Result<RecoveryMetricsSnapshot, EngineError> {
+        ask(&self.shared, Shared::metrics, |done| MetricsMsg::Flush { done }).await?;
+        Ok(self.metrics())
     }
 
     /// What happens from now on, as a bounded stream with marks where this receiver missed something.
@@ -211,7 +230,7 @@ impl RecoveryEngine {
     ///
     /// [`EngineError`] when the session cannot be told.
     pub fn turn_worked(&self, id: &SessionId) -> Result<(), EngineError> {
-        let permit = self.permit(id)?;
+        let permit = self.room(id, Room::Control)?;
         self.shared.send(id, SessionMsg::TurnWorked { permit })
     }
 
@@ -220,7 +239,7 @@ impl RecoveryEngine {
     pub fn open_episodes(&self) -> Vec<SessionId> {
         let with_episode = self.shared.stored.iter().filter(|stored| stored.has_episode);
         let mut open: Vec<SessionId> = with_episode.map(|stored| stored.key().clone()).collect();
-        open.retain(|id| self.shared.entry(id).is_none_or(|entry| entry.desk.lock().plan.is_none()));
+        open.retain(|id| self.shared.directory.get(id).is_none_or(|entry| entry.desk.lock().running.is_none()));
         open.sort();
         open
     }
@@ -246,20 +265,10 @@ impl RecoveryEngine {
     ///
     /// Safe: a caller that leaves gives its place back.
     pub async fn admit(&self, lane: &LaneKey, deadline: Option<Duration>) -> Result<LanePermit, Refused> {
-        if self.shared.is_closing() {
-            return Err(EngineError::ShuttingDown.into());
+        if let Some(end) = self.shared.end() {
+            return Err(end.into());
         }
-        let place = self.shared.lanes.enter().ok_or(Refused::QueueFull)?;
-        let (reply, answer) = oneshot::channel();
-        self.shared.lanes.send(lane, &self.shared.clock, LaneMsg::Admit { place, reply })?;
-        let answer = match deadline {
-            None => answer.await,
-            Some(limit) => match tokio::time::timeout(limit, answer).await {
-                Ok(answer) => answer,
-                Err(_) => return Err(Refused::Closed { not_before: self.shared.now() }),
-            },
-        };
-        answer.map_err(|_| EngineError::Stopped)?
+        self.shared.lanes.admit(lane, deadline).await
     }
 
     /// How busy each lane in use is, as it changes.
@@ -269,7 +278,7 @@ impl RecoveryEngine {
 
     /// Sessions whose actors live.
     pub fn live_sessions(&self) -> usize {
-        self.shared.live_count()
+        self.shared.directory.len()
     }
 
     /// Threads that own strategies hold although their time is over (R9).
@@ -277,50 +286,15 @@ impl RecoveryEngine {
         self.shared.runner.stuck_threads()
     }
 
-    /// Ends the engine within `shutdown_timeout`: nothing new is taken, whoever waits is told, open
-    /// episodes stay open, and everything queued is written.
-    pub async fn shutdown(&self) -> Shutdown {
-        self.shared.begin_closing();
-        let limit = self.shared.config().limits().shutdown_timeout;
-        let live = self.shared.live();
-        for (_, entry) in &live {
-            let _ = entry.actor.send_message(SessionMsg::Suspend);
-            // What is in the mailbox is handled first, so that the session's last words are queued.
-            let _ = entry.actor.drain();
-        }
-        let all_written = async {
-            for (_, entry) in &live {
-                let _ = entry.actor.wait(None).await;
-            }
-            ask(self.shared.persistence(), |done| PersistenceMsg::Flush { done }).await
-        };
-        let durable = matches!(tokio::time::timeout(limit, all_written).await, Ok(Ok(true)));
-        let open_episodes = self.shared.stored.iter().filter(|stored| stored.has_episode).count();
-        let _ = self.root.stop_and_wait(None, Some(limit)).await;
-        self.close_store().await;
-        Shutdown { durable, open_episodes }
-    }
-
-    async fn close_store(&self) {
-        let writer = Arc::clone(&self.shared.writer);
-        let close = move || writer.with_store(|store| store.close());
-        let closed = if self.shared.runner.is_inline() { Ok(close()) } else { tokio::task::spawn_blocking(close).await };
-        match closed {
-            Ok(Ok(()) | Err(StateError::Closed)) => {}
-            Ok(Err(error)) => tracing::warn!(%error, "the recovery state was not closed cleanly"),
-            Err(error) => tracing::warn!(%error, "the recovery state was not closed"),
-        }
-    }
-
     async fn call<T>(
         &self,
         id: &SessionId,
         message: impl FnOnce(oneshot::Sender<T>) -> SessionMsg,
     ) -> Result<T, EngineError> {
-        let _permit = self.permit(id)?;
+        let _permit = self.room(id, Room::Control)?;
         let (reply, answer) = oneshot::channel();
         self.shared.send(id, message(reply))?;
-        answer.await.map_err(|_| EngineError::Stopped)
+        answer.await.map_err(|_| self.shared.lost())
     }
 }
 
@@ -336,7 +310,7 @@ fn own_patterns(config: &RecoveryConfig) -> Vec<ErrorPattern> {
     config.patterns().iter().filter_map(compiled).collect()
 }
 
-pub(super) fn add_patterns(patterns: &mut PatternRegistry, config: &RecoveryConfig) {
+pub(crate) fn add_patterns(patterns: &mut PatternRegistry, config: &RecoveryConfig) {
     for pattern in own_patterns(config) {
         patterns.register(pattern);
     }

@@ -4,17 +4,26 @@ mod builder;
 mod closed_loop;
 mod driver;
 mod ended;
+#[cfg(any(test, feature = "test-util"))]
+mod failing;
 mod handle;
 mod open_loop;
 mod session;
+mod shutdown;
 #[cfg(feature = "test-util")]
 pub mod simulator;
 mod start;
+mod supervisor;
 mod to_report;
 
 pub use builder::{DEFAULT_STATE_DIR, EngineBuilder};
 pub use ended::{Done, Recovered, StopCause, Stopped};
-pub use handle::{RecoveryEngine, Shutdown};
+#[cfg(any(test, feature = "test-util"))]
+pub use failing::Target;
+pub use handle::RecoveryEngine;
+pub(crate) use handle::add_patterns;
 pub use session::SessionHandle;
+pub use shutdown::Shutdown;
 pub use start::StartError;
+pub use supervisor::RecoverySupervisor;
 pub use to_report::{ByFunction, ByTrait, Reporter, ToReport};

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use tokio::sync::oneshot;
 
 use super::RecoveryEngine;
-use crate::actors::{Directive, EngineError, Permit, ReplyTo, SessionMsg, incoming};
+use crate::actors::{Directive, EngineError, Permit, ReplyTo, Room, SessionMsg, incoming};
 use crate::failure::{Report, SessionId};
 
 impl RecoveryEngine {
@@ -33,10 +33,10 @@ impl RecoveryEngine {
         report: Report,
         seq: Option<u64>,
     ) -> Result<Directive, EngineError> {
-        let permit = self.permit(id)?;
+        let permit = self.room(id, Room::Report)?;
         let (incoming, answer) = incoming(self.shared(), report, seq, permit);
         self.shared().send(id, SessionMsg::Report(Box::new(incoming)))?;
-        Ok(Directive::of(answer.await.map_err(|_| EngineError::Stopped)??))
+        Ok(Directive::of(answer.await.map_err(|_| self.shared().lost())??))
     }
 
     /// The redone turn of this attempt worked: the verdict.
@@ -68,9 +68,9 @@ impl RecoveryEngine {
         id: &SessionId,
         message: impl FnOnce((ReplyTo, Permit)) -> SessionMsg,
     ) -> Result<Directive, EngineError> {
-        let permit = self.permit(id)?;
+        let permit = self.room(id, Room::Control)?;
         let (reply, answer) = oneshot::channel();
         self.shared().send(id, message((reply, permit)))?;
-        Ok(Directive::of(answer.await.map_err(|_| EngineError::Stopped)??))
+        Ok(Directive::of(answer.await.map_err(|_| self.shared().lost())??))
     }
 }

@@ -6,7 +6,7 @@ use tokio::sync::oneshot;
 use super::RecoveryEngine;
 use super::ended::{Recovered, StopCause, Stopped};
 use super::to_report::{ByFunction, ByTrait, ToReport};
-use crate::actors::{Adoption, EngineError, Incoming, Outcome, SessionMsg, Told, Wants};
+use crate::actors::{Adoption, EngineError, Incoming, Outcome, Room, SessionMsg, Told, Wants};
 use crate::failure::{Category, Detection, LaneKey, RecoveryError, Report, SessionId, Timestamp};
 use crate::policy::Verdict;
 use crate::policy::machine::Redoer;
@@ -117,13 +117,15 @@ impl<R> SessionHandle<R> {
         client: Option<Arc<dyn SessionClient>>,
         deadline: Option<Timestamp>,
     ) -> Result<Told, EngineError> {
-        let permit = self.engine.permit(&self.id)?;
+        // What a redo came to has its place, however many others report.
+        let room = if ask.key.seq.is_some() { Room::Control } else { Room::Report };
+        let permit = self.engine.room(&self.id, room)?;
         let (reply, answer) = oneshot::channel();
         let Ask { detection, key, redoer, driver } = ask;
         let wants = wants(redoer);
         let incoming = Incoming { detection, key, redoer, client, deadline, wants, driver, reply, permit };
         self.engine.shared().send(&self.id, SessionMsg::Report(Box::new(incoming)))?;
-        answer.await.map_err(|_| EngineError::Stopped)?
+        answer.await.map_err(|_| self.engine.shared().lost())?
     }
 
     /// Goes on with an open episode found on disk; `None` if there is none.
@@ -137,11 +139,11 @@ impl<R> SessionHandle<R> {
         if !shared.stored.get(&self.id).is_some_and(|stored| stored.has_episode) {
             return Ok(None);
         }
-        let permit = self.engine.permit(&self.id)?;
+        let permit = self.engine.room(&self.id, Room::Control)?;
         let (reply, answer) = oneshot::channel();
         let adoption = Adoption { redoer, client, driver, wants: wants(redoer), reply, permit };
         shared.send(&self.id, SessionMsg::Adopt(Box::new(adoption)))?;
-        match answer.await.map_err(|_| EngineError::Stopped)? {
+        match answer.await.map_err(|_| shared.lost())? {
             Ok(told) => Ok(Some(told)),
             Err(EngineError::NothingOpen) => Ok(None),
             Err(error) => Err(error),

@@ -56,8 +56,8 @@ pub(super) async fn start(builder: EngineBuilder, parent: Option<ActorCell>) -> 
     });
     let inline = builder.runner == Runner::Inline;
     remember(&shared, inline).await?;
-    let collected = Arc::default();
-    let args = RootArgs { shared: Arc::clone(&shared), collected: Arc::clone(&collected), inline };
+    let collected = crate::actors::collect(&shared.strategies);
+    let args = RootArgs { shared: Arc::clone(&shared), collected: collected.clone(), inline };
     let (root, _) = match parent {
         None => Actor::spawn(None, Root, args).await?,
         Some(parent) => Actor::spawn_linked(None, Root, args, parent).await?,

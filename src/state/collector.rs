@@ -111,6 +111,11 @@ impl RecoveryMetricsCollector {
         self.times.record(u64::try_from(took.as_millis()).unwrap_or(u64::MAX));
     }
 
+    /// Counts a batch of records that the disk refused.
+    pub fn record_refused_write(&mut self) {
+        self.counts.refused_writes += 1;
+    }
+
     /// What was counted so far.
     pub fn snapshot(&self) -> RecoveryMetricsSnapshot {
         RecoveryMetricsSnapshot { time_to_recover_ms: self.times.percentiles(), ..self.counts.clone() }

@@ -28,6 +28,8 @@ pub struct RecoveryMetricsSnapshot {
     pub successful_recoveries: u64,
     /// Recovered episodes that a lane's thaw ended (ours).
     pub thawed_recoveries: u64,
+    /// Batches of records that the disk refused (ours).
+    pub refused_writes: u64,
     /// Episodes that ended aborted.
     pub aborted_chains: u64,
     /// Episodes that ended exhausted.

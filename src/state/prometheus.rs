@@ -18,6 +18,7 @@ pub fn to_prometheus(snapshot: &RecoveryMetricsSnapshot) -> String {
     let mut text = Exposition(String::new());
     text.one("attempts_total", "Executions of strategies.", snapshot.total_attempts);
     text.one("thawed_recoveries_total", "Recoveries that a lane's thaw brought.", snapshot.thawed_recoveries);
+    text.one("refused_writes_total", "Batches of records that the disk refused.", snapshot.refused_writes);
     text.each("episodes_total", "Episodes by verdict.", "verdict", &snapshot.by_verdict, |count| *count);
     text.each("failures_total", "Detected failures by kind.", "kind", &snapshot.error_type_frequency, |count| *count);
     text.tallies("category", &snapshot.by_category);

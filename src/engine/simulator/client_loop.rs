@@ -41,11 +41,7 @@ async fn first_try(life: &Life, agent: &Agent) -> Option<Result<(), Report>> {
     tokio::time::timeout(PATIENCE, agent.perform(&life.world, &first)).await.ok()
 }
 
-async fn recover(
-    life: &Life,
-    agent: &Agent,
-    report: Report,
-) -> Result<Option<Arc<crate::actors::Outcome>>, StopCause> {
+async fn recover(life: &Life, agent: &Agent, report: Report) -> Result<Option<Arc<crate::actors::Outcome>>, StopCause> {
     let plan = agent.plan(&life.world);
     let client = Remote { world: Arc::clone(&life.world), index: agent.index };
     let mut session = life.engine.session(plan.id.clone()).client(Arc::new(client));
@@ -55,8 +51,8 @@ async fn recover(
     if let Some(deadline) = plan.deadline {
         session = session.deadline(deadline);
     }
-    let category = (!plan.script.is_monotonous() && agent.lock().dice.chance(20))
-        .then(|| *agent.lock().dice.pick(Category::ALL));
+    let category =
+        (!plan.script.is_monotonous() && agent.lock().dice.chance(20)).then(|| *agent.lock().dice.pick(Category::ALL));
     match session.recover(report, category).await {
         Ok(recovered) => Ok(Some(recovered.outcome)),
         Err(stopped) => Err(stopped.cause),

@@ -27,7 +27,9 @@ pub(super) fn failure(which: u64) -> Report {
         6 => Report::text("Unexpected end of JSON input: {\"password\": \"CANARYhunter2000\", \"a\": "),
         7 => Report::new(json!(null)).with_source(Source::Provider),
         8 => Report::text("401 Incorrect API key provided: sk-CANARY0123456789abcdef").with_status(401),
-        9 => Report::new(json!({"error": {"type": "insufficient_quota", "message": "You exceeded your current quota"}})),
+        9 => {
+            Report::new(json!({"error": {"type": "insufficient_quota", "message": "You exceeded your current quota"}}))
+        }
         10 => Report::text("404 model_not_found: no such model (postgres://user:CANARYpass99@db/main)"),
         11 => Report::text("the database disk image is malformed"),
         12 => Report::text("The user rejected this tool call"),

@@ -98,13 +98,7 @@ impl Model {
 
     /// An episode opened; tells which limit forbade it. `monotonous`: the session's failures are all the
     /// same.
-    pub fn opened(
-        &mut self,
-        session: &SessionId,
-        episode: u64,
-        monotonous: bool,
-        now: Timestamp,
-    ) -> Option<String> {
+    pub fn opened(&mut self, session: &SessionId, episode: u64, monotonous: bool, now: Timestamp) -> Option<String> {
         let Widest { recoveries, window, strikes, .. } = self.limits;
         let books = self.books.entry(session.clone()).or_default();
         if books.resetting {

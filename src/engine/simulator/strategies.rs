@@ -94,7 +94,9 @@ fn anything(dice: &mut Dice) -> Answer {
 fn remedy(dice: &mut Dice) -> Remedy {
     match dice.below(8) {
         0 => Remedy::Compact { preserve: vec![] },
-        1 => Remedy::Truncate { ratio: *dice.pick(&[0.5, 0.0, -1.0, f64::NAN, f64::INFINITY, 1.0]), min_output_size: 0 },
+        1 => {
+            Remedy::Truncate { ratio: *dice.pick(&[0.5, 0.0, -1.0, f64::NAN, f64::INFINITY, 1.0]), min_output_size: 0 }
+        }
         2 => Remedy::Summarize { model: None },
         3 => Remedy::SwitchModel { model: "acme/other".into() },
         4 => Remedy::SwitchModel { model: "".into() },

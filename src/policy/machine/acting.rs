@@ -126,8 +126,7 @@ impl Episode {
         let Phase::Acting { step, attempt, closing, asked, .. } = self.phase else { return vec![] };
         let answer = usable(answer);
         let strategy = self.current_step(plan).map_or_else(|| "".into(), |step| step.strategy);
-        let reason =
-            if plan.only_computes(&strategy) { Arc::clone(answer.text()) } else { fit_to_keep(answer.text()) };
+        let reason = if plan.only_computes(&strategy) { Arc::clone(answer.text()) } else { fit_to_keep(answer.text()) };
         self.remember(&answer, &reason, &strategy, step, asked);
         let (status, text) = (answer.status().into(), Arc::clone(&reason));
         self.note(now, NoteKind::Answered { step, strategy, attempt, status, text });

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::command::{Command, Record};
+use super::command::Command;
 use super::episode::{After, Episode, Next, Phase, Place};
 use super::note::NoteKind;
 use super::plan::{Plan, Redoer};
@@ -16,8 +16,6 @@ pub enum Looked {
     Unknown,
     /// It is still under way: its result will be reported.
     Pending,
-    /// Nobody was told to make it: its record is not known to be durable.
-    NotBegun,
     /// The client looked: it worked.
     Worked,
     /// The client looked: it failed.
@@ -115,14 +113,10 @@ impl Episode {
         if looked == Looked::Pending && self.redoer != Redoer::Host {
             return self.still_redoing(plan, now);
         }
-        if let Looked::Failed(error) = &looked {
-            return self.failed_again(after, Some(Arc::clone(error)), plan, now);
+        if let Looked::Failed(error) = looked {
+            return self.failed_again(after, Some(error), plan, now);
         }
         match (self.redoer, self.phase.clone()) {
-            // Only the shell was restarted: the record is on its way, and nobody may be told before.
-            (Redoer::Host, Phase::Saving { .. }) if looked == Looked::NotBegun => {
-                vec![Command::Persist { seq: self.seq, record: Record::Redo }]
-            }
             // The host knows whether it has redone the turn: it is told the same again, and says so.
             (Redoer::Host, Phase::Saving { next, not_before }) => self.redo(next, not_before, plan, now),
             (Redoer::Host, Phase::Redoing { directive: Some(directive), .. }) => {

@@ -192,8 +192,9 @@ impl Episode {
             self.note(now, NoteKind::Parked { lane, until });
         }
         if self.redoer == Redoer::Host {
-            // Waiting is the host's, and `admit` asks the lane again.
-            self.thawed = true;
+            // Waiting is the host's, and `admit` asks the lane again. A lane that is closed for no longer
+            // than the redo would have waited by itself has not held it up.
+            self.thawed = until > not_before;
             return self.save_until(next, not_before.max(until), now);
         }
         // Under the question's epoch: the lane may still answer it, by opening early.

@@ -203,18 +203,6 @@ fn a_redo_that_goes_on_while_the_shell_restarts_keeps_its_number_although_its_re
 }
 
 #[test]
-fn a_host_is_told_of_no_redo_before_its_record_is_durable_when_the_shell_restarts() {
-    let (mut scene, written) = saving(Redoer::Host);
-    scene.crash_and_look(&written, Redoer::Host, Looked::NotBegun);
-    assert_eq!(scene.redo, None, "the record is still on its way");
-    let durable: Vec<_> = scene.unwritten.drain(..).collect();
-    for event in durable {
-        scene.send(event);
-    }
-    assert!(scene.redo.is_some());
-}
-
-#[test]
 fn no_restart_refills_the_budget() {
     let limits = Limits { max_total_attempts: 3, ..Limits::default() };
     let plan = plan_of([chain(SESSION, &["own"])], limits);
@@ -277,6 +265,16 @@ fn a_place_in_a_chain_that_was_left_is_dropped_when_that_chain_changed() {
     scene.plan = chains(&["c", "e"]);
     scene.crash(&written, Redoer::Caller).elapse().fails(failure(Kind::EditNotFound));
     assert_eq!(scene.trace[4..], ["crash", "wait 9", "redo 2", "c 1"]);
+}
+
+#[test]
+fn a_place_means_nothing_in_a_chain_that_reads_differently_now() {
+    let chains = |edit: &[&str]| plan([chain(SESSION, &["a", "b"]), chain(Category::EditError, edit)]);
+    let mut scene = Scene::opened(chains(&["c", "d"]), Redoer::Caller, failure(Kind::EditNotFound));
+    scene.success().fails(failure(Kind::RateLimit)).success();
+    scene.plan = chains(&["c", "e"]);
+    scene.fails(failure(Kind::EditNotFound));
+    assert_eq!(scene.trace.last().map(String::as_str), Some("c 1"));
 }
 
 #[test]
