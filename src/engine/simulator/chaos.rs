@@ -6,7 +6,6 @@ use std::sync::atomic::Ordering;
 use super::agent::Agent;
 use super::life::Life;
 use super::scenario::Fault;
-use crate::actors::{DetectorMsg, MetricsMsg, PersistenceMsg, SessionMsg};
 
 /// Lets the faults of this life happen, each at its time.
 pub(super) async fn strike(life: Rc<Life>) {
@@ -26,19 +25,11 @@ async fn cause(life: Rc<Life>, fault: Fault) {
     let agent = |index: usize| -> &Agent { &world.agents[index] };
     let id = |index: usize| &world.scenario.sessions[index].id;
     match fault {
-        Fault::PanicSession(index) => {
-            if let Some(entry) = shared.directory.get(id(index)) {
-                let _ = entry.actor.send_message(SessionMsg::Panic);
-            }
+        Fault::Panic(target) => {
+            engine.test_panic(&target);
         }
-        Fault::PanicPersistence => {
-            let _ = shared.persistence().map(|actor| actor.send_message(PersistenceMsg::Panic));
-        }
-        Fault::PanicDetector => {
-            let _ = shared.detector().map(|actor| actor.send_message(DetectorMsg::Panic));
-        }
-        Fault::PanicMetrics => {
-            let _ = shared.metrics().map(|actor| actor.send_message(MetricsMsg::Panic));
+        Fault::Kill(target) => {
+            engine.test_kill(&target);
         }
         Fault::Cancel(index) => {
             life.answer("cancel", agent(index), engine.cancel(id(index))).await;

@@ -28,6 +28,8 @@ struct Books {
     opened: Vec<(u64, Timestamp)>,
     /// When episodes ended without success, one after the other.
     struck: Vec<Timestamp>,
+    /// The last episode that a closed lane parked.
+    parked: Option<u64>,
     /// A reset is under way: nothing is known.
     resetting: bool,
 }
@@ -84,6 +86,12 @@ impl Model {
         }
     }
 
+    pub fn decided(&mut self, session: &SessionId, episode: u64, what: &NoteKind) {
+        if let NoteKind::Parked { .. } = what {
+            self.books.entry(session.clone()).or_default().parked = Some(episode);
+        }
+    }
+
     pub fn resets(&mut self, session: &SessionId, resetting: bool) {
         self.books.insert(session.clone(), Books { resetting, ..Books::default() });
     }
@@ -113,7 +121,7 @@ impl Model {
             Verdict::Aborted { .. } | Verdict::Exhausted { .. } => books.struck.push(outcome.ended),
             Verdict::Recovered(_) => {
                 books.struck.clear();
-                if outcome.notes.iter().any(|note| matches!(note.what, NoteKind::Parked { .. })) {
+                if books.parked == Some(outcome.episode) {
                     // Ended by a lane's thaw, it may not count.
                     books.opened.pop();
                 }

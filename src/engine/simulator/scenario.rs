@@ -5,6 +5,7 @@ use std::time::Duration;
 use super::configs::config;
 use super::dice::Dice;
 use super::failures::Script;
+use crate::engine::Target;
 use crate::failure::{LaneKey, SessionId};
 use crate::policy::{Durability, RecoveryConfig};
 
@@ -52,10 +53,8 @@ pub(super) enum End {
 /// What goes wrong, or is asked from outside, at one moment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Fault {
-    PanicSession(usize),
-    PanicPersistence,
-    PanicDetector,
-    PanicMetrics,
+    Panic(Target),
+    Kill(Target),
     Cancel(usize),
     Reset(usize),
     TurnWorked(usize),
@@ -119,7 +118,7 @@ fn session(index: u64, dice: &mut Dice) -> SessionPlan {
         Drive::Open => false,
     };
     SessionPlan {
-        id: SessionId::new(format!("s{index}")).expect("it is not empty"),
+        id: name(index),
         drive,
         script: Script::new(dice, hangs),
         turns: dice.between(1, 5),
@@ -138,10 +137,8 @@ fn moment(dice: &mut Dice) -> Duration {
 fn fault(sessions: u64, dice: &mut Dice) -> Fault {
     let session = dice.below(sessions) as usize;
     match dice.below(14) {
-        0..=2 => Fault::PanicSession(session),
-        3 => Fault::PanicPersistence,
-        4 => Fault::PanicDetector,
-        5 => Fault::PanicMetrics,
+        0..=3 => Fault::Panic(target(session, dice)),
+        4..=5 => Fault::Kill(target(session, dice)),
         6 => Fault::Cancel(session),
         7 => Fault::Reset(session),
         8 => Fault::TurnWorked(session),
@@ -150,6 +147,22 @@ fn fault(sessions: u64, dice: &mut Dice) -> Fault {
         12 => Fault::Stray(session),
         _ => Fault::HoldLane(LaneKey::new(*dice.pick(&LANES)), dice.millis(1, 400_000)),
     }
+}
+
+/// An actor that fails: mostly a session's.
+fn target(session: usize, dice: &mut Dice) -> Target {
+    match dice.below(10) {
+        0 => Target::Persistence,
+        1 => Target::Detector,
+        2 => Target::Metrics,
+        3 => Target::Sessions,
+        4 => Target::Lane(LaneKey::new(*dice.pick(&LANES))),
+        _ => Target::Session(name(session as u64)),
+    }
+}
+
+fn name(session: u64) -> SessionId {
+    SessionId::new(format!("s{session}")).expect("it is not empty")
 }
 
 fn trouble(dice: &mut Dice) -> Trouble {

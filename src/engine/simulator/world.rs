@@ -167,6 +167,10 @@ impl World {
                 let monotonous = plan.is_some_and(|plan| plan.script.is_monotonous());
                 self.model().opened(session, *episode, monotonous, self.now())
             }
+            EngineEvent::Decided { session, episode, note } => {
+                self.model().decided(session, *episode, &note.what);
+                None
+            }
             EngineEvent::Ended(outcome) => {
                 self.model().ended(outcome);
                 None
