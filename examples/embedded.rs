@@ -4,8 +4,9 @@
 //! cargo run --example embedded
 
 use std::collections::HashMap;
-use std::time::Duration;
 
+use backstop::actors::{Action, Clock, RecoveryReply, SystemClock};
+use backstop::engine::RecoverySupervisor;
 use backstop::policy::config::ConfigBuilder;
 use backstop::{Directive, RecoveryEngine, RecoveryMsg, Report, SessionId};
 use ractor::{Actor, ActorCell, ActorId, ActorProcessingErr, ActorRef, SupervisionEvent};
@@ -36,22 +37,22 @@ impl Actor for Worker {
 struct Host;
 
 enum HostMsg {
-    Told(Directive),
+    Told(RecoveryReply<Directive>),
     Restart(SessionId),
 }
 
-impl From<Directive> for HostMsg {
-    fn from(directive: Directive) -> Self {
-        Self::Told(directive)
+impl From<RecoveryReply<Directive>> for HostMsg {
+    fn from(reply: RecoveryReply<Directive>) -> Self {
+        Self::Told(reply)
     }
 }
 
-impl TryFrom<HostMsg> for Directive {
+impl TryFrom<HostMsg> for RecoveryReply<Directive> {
     type Error = ();
 
     fn try_from(message: HostMsg) -> Result<Self, ()> {
         match message {
-            HostMsg::Told(directive) => Ok(directive),
+            HostMsg::Told(reply) => Ok(reply),
             HostMsg::Restart(_) => Err(()),
         }
     }
@@ -59,17 +60,17 @@ impl TryFrom<HostMsg> for Directive {
 
 struct HostState {
     engine: RecoveryEngine,
-    /// Which session each child works for, and the attempt that asked for its restart.
-    children: HashMap<ActorId, (SessionId, Option<u64>)>,
+    /// Which session each child works for.
+    children: HashMap<ActorId, SessionId>,
     lives: u32,
 }
 
 impl HostState {
-    async fn start(&mut self, me: ActorCell, session: SessionId, seq: Option<u64>) -> Result<(), ActorProcessingErr> {
+    async fn start(&mut self, me: ActorCell, session: SessionId) -> Result<(), ActorProcessingErr> {
         self.lives += 1;
         let (worker, _) = Actor::spawn_linked(None, Worker, self.lives, me).await?;
         println!("{session}: life {}", self.lives);
-        self.children.insert(worker.get_id(), (session, seq));
+        self.children.insert(worker.get_id(), session);
         Ok(())
     }
 }
@@ -83,9 +84,9 @@ impl Actor for Host {
         let quick = "session_error: [{strategy: retry, config: {backoff_ms: 100, max_retries: 5}}, abort]";
         let loaded = ConfigBuilder::new().yaml("embedded", quick).build()?;
         let builder = RecoveryEngine::builder().config(loaded.config).in_memory();
-        let engine = builder.spawn_linked(me.get_cell()).await?;
+        let engine = RecoverySupervisor::spawn_linked(builder, me.get_cell()).await?;
         let mut state = HostState { engine, children: HashMap::new(), lives: 0 };
-        state.start(me.get_cell(), SessionId::new("worker-1")?, None).await?;
+        state.start(me.get_cell(), SessionId::new("worker-1")?).await?;
         Ok(state)
     }
 
@@ -96,23 +97,18 @@ impl Actor for Host {
         state: &mut HostState,
     ) -> Result<(), ActorProcessingErr> {
         match message {
-            HostMsg::Told(directive) if directive.is_redo() => {
-                let wait = directive.not_before().map_or(Duration::ZERO, |due| {
-                    due.since(backstop::actors::Clock::now(&backstop::actors::SystemClock))
-                });
-                println!("{}: redo {} in {wait:?}", directive.session, directive.seq);
-                let session = directive.session.clone();
-                state.children.insert(me.get_id(), (session.clone(), Some(directive.seq)));
-                me.send_after(wait, move || HostMsg::Restart(session));
-            }
-            HostMsg::Told(directive) => {
-                println!("{}: {:?}", directive.session, directive.verdict());
-                me.stop(None);
-            }
-            HostMsg::Restart(session) => {
-                let seq = state.children.remove(&me.get_id()).and_then(|(_, seq)| seq);
-                state.start(me.get_cell(), session, seq).await?;
-            }
+            HostMsg::Told(reply) => match reply.result?.action {
+                Action::Redo { not_before, .. } => {
+                    let wait = not_before.since(SystemClock.now());
+                    println!("{}: restart in {wait:?}", reply.session);
+                    me.send_after(wait, move || HostMsg::Restart(reply.session));
+                }
+                Action::Stop { verdict } => {
+                    println!("{}: {verdict}", reply.session);
+                    me.stop(None);
+                }
+            },
+            HostMsg::Restart(session) => state.start(me.get_cell(), session).await?,
         }
         Ok(())
     }
@@ -128,18 +124,15 @@ impl Actor for Host {
             SupervisionEvent::ActorTerminated(cell, ..) => (cell, None),
             _ => return Ok(()),
         };
-        let Some((session, seq)) = state.children.remove(&cell.get_id()) else { return Ok(()) };
-        let permit = state.engine.permit(&session)?;
+        let Some(session) = state.children.remove(&cell.get_id()) else { return Ok(()) };
         match failure {
             Some(failure) => {
+                let permit = state.engine.permit(&session)?;
                 let (report, reply) = (Report::text(failure.to_string()), me.get_derived());
-                state.engine.supervisor().cast(RecoveryMsg::Report { permit, session, report, seq, reply })?;
+                state.engine.supervisor().cast(RecoveryMsg::Report { permit, session, report, seq: None, reply })?;
             }
             None => {
                 println!("{session}: worked in life {}", state.lives);
-                if let Some(seq) = seq {
-                    state.engine.supervisor().cast(RecoveryMsg::Succeeded { permit, session, seq })?;
-                }
                 me.stop(None);
             }
         }
