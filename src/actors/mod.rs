@@ -44,7 +44,7 @@ pub(crate) use outcome::Told;
 pub use outcome::{EngineError, Outcome};
 pub use runner::Runner;
 pub(crate) use runner::RunnerPool;
-pub(crate) use shared::{Shared, SharedParts, Stored};
+pub(crate) use shared::{ClientFactory, OnEscalate, Shared, SharedParts, Stored};
 pub(crate) use supervisor::{Root, RootArgs};
 #[cfg(feature = "test-util")]
 pub(crate) use writer::Latency;

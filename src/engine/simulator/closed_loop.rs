@@ -36,7 +36,7 @@ async fn run(life: &Life, index: usize) -> Result<Done<()>, Stopped<Report>> {
     if let Some(deadline) = plan.deadline {
         session = session.deadline(deadline);
     }
-    if plan.seed % 2 == 0 {
+    if plan.seed.is_multiple_of(2) {
         session = session.client(std::sync::Arc::new(Remote { world: std::sync::Arc::clone(&life.world), index }));
     }
     session.run(async |turn| agent.perform(&life.world, turn).await).await

@@ -42,7 +42,7 @@ type Answered = Option<Result<Directive, EngineError>>;
 async fn report_failure(life: &Life, agent: &Agent, mut report: Report) -> Answered {
     let plan = agent.plan(&life.world);
     report.lane.clone_from(&plan.lane);
-    if plan.seed % 2 == 0 {
+    if plan.seed.is_multiple_of(2) {
         report.turn = Some(agent.lock().turns);
     }
     life.answer("report", agent, life.engine.report(&plan.id, report)).await
