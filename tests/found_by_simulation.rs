@@ -5,6 +5,7 @@
 use std::time::Duration;
 
 use backstop::actors::TokioClock;
+use backstop::engine::Target;
 use backstop::policy::config::ConfigBuilder;
 use backstop::state::{MemoryStore, RecoveryStateStore, SessionSummary, StateError, StateRecord};
 use backstop::{RecoveryConfig, RecoveryEngine, Report, Runner, SessionId, Timestamp, Verdict};
@@ -117,6 +118,17 @@ async fn all_reports_that_waited_for_an_episode_are_answered_at_its_end() {
         let directive = soon(answer).await.unwrap().unwrap();
         assert!(matches!(directive.verdict(), Some(Verdict::Escalated { .. })), "{directive:?}");
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_actor_that_is_killed_while_nothing_happens_is_replaced() {
+    let engine = engine(&Kept::default(), RecoveryConfig::default()).await;
+    let turns = tokio::spawn(engine.session(id()).run_with(|turn| async move {
+        if turn.redo == 0 { Err(std::io::Error::other("503 overloaded")) } else { Ok(()) }
+    }));
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    assert!(engine.test_kill(&Target::Session(id())), "it waits for its delay");
+    assert!(soon(turns).await.unwrap().is_ok());
 }
 
 #[tokio::test(start_paused = true)]

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use ractor::{Actor, ActorProcessingErr, ActorRef, SupervisionEvent};
 
+use super::intensity::was_killed;
 use super::shared::Shared;
 use crate::failure::SessionId;
 
@@ -65,7 +66,11 @@ impl Actor for SessionSupervisor {
                 cell
             }
             // Those that end by themselves have left the directory before, and give their state back.
-            SupervisionEvent::ActorTerminated(cell, None, _) => cell,
+            SupervisionEvent::ActorTerminated(cell, state, reason)
+                if state.is_none() || was_killed(reason.as_deref()) =>
+            {
+                cell
+            }
             _ => return Ok(()),
         };
         if let Some((id, entry)) = shared.directory.session_of(&gone) {

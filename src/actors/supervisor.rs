@@ -6,7 +6,7 @@ use ractor::{Actor, ActorCell, ActorProcessingErr, ActorRef, SupervisionEvent};
 
 use super::detector::DetectorActor;
 use super::embed::RecoveryMsg;
-use super::intensity::Intensity;
+use super::intensity::{Intensity, was_killed};
 use super::messages::SessionMsg;
 use super::metrics::{Collected, MetricsActor};
 use super::persistence::{PersistenceActor, PersistenceArgs};
@@ -80,7 +80,9 @@ impl Actor for Root {
         match event {
             SupervisionEvent::ActorFailed(cell, _) => state.ended(&me, &cell, true).await,
             // One that ends by itself gives its state back: a lane out of use, or somebody else's actor.
-            SupervisionEvent::ActorTerminated(cell, left, _) => state.ended(&me, &cell, left.is_none()).await,
+            SupervisionEvent::ActorTerminated(cell, left, reason) => {
+                state.ended(&me, &cell, left.is_none() || was_killed(reason.as_deref())).await
+            }
             _ => Ok(()),
         }
     }

@@ -167,6 +167,11 @@ fn name(session: u64) -> SessionId {
 
 fn trouble(dice: &mut Dice) -> Trouble {
     let from = moment(dice);
-    let how = if dice.chance(60) { HowBad::Fails } else { HowBad::Slow(dice.millis(100, 5_000)) };
+    let how = match dice.below(10) {
+        0..=5 => HowBad::Fails,
+        6..=8 => HowBad::Slow(dice.millis(100, 5_000)),
+        // Slower than a shutdown may be.
+        _ => HowBad::Slow(dice.millis(5_000, 60_000)),
+    };
     Trouble { from, until: from + dice.millis(1, 60_000), how }
 }
