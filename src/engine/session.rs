@@ -8,9 +8,9 @@ use super::ended::{Recovered, StopCause, Stopped};
 use super::to_report::{ByFunction, ByTrait, ToReport};
 use crate::actors::{Adoption, EngineError, Incoming, Outcome, Room, SessionMsg, Told, Wants};
 use crate::failure::{Category, Detection, LaneKey, RecoveryError, Report, SessionId, Timestamp};
-use crate::policy::Verdict;
 use crate::policy::machine::Redoer;
 use crate::policy::session::ReportKey;
+use crate::policy::{Turn, Verdict};
 use crate::strategy::SessionClient;
 
 /// One session as its caller drives it: its lane, client and deadline, then one of the loops.
@@ -84,7 +84,7 @@ impl<R> SessionHandle<R> {
         category: Option<Category>,
     ) -> Result<Recovered, Stopped<RecoveryError>> {
         let shared = Arc::clone(self.engine.shared());
-        let report = self.completed(error.to_report());
+        let report = self.completed(error.to_report(), &Turn::first(self.id.clone()));
         let (patterns, now) = (shared.patterns(), shared.now());
         let detection = match category {
             _ if report.cancelled => Detection::Cancelled,
@@ -105,9 +105,16 @@ impl<R> SessionHandle<R> {
         }
     }
 
-    /// What the caller left out of a report and this session knows.
-    pub(super) fn completed(&self, mut report: Report) -> Report {
-        report.lane = report.lane.or_else(|| self.lane.clone());
+    /// The lane that a turn uses: another model is another lane.
+    pub(super) fn lane_of(&self, turn: &Turn) -> Option<LaneKey> {
+        let lane = self.lane.as_ref()?;
+        Some(turn.model.as_ref().map_or_else(|| lane.clone(), |model| lane.with_model(model)))
+    }
+
+    /// What the caller left out of a report on this turn and the session knows.
+    pub(super) fn completed(&self, mut report: Report, turn: &Turn) -> Report {
+        report.lane = report.lane.or_else(|| self.lane_of(turn));
+        report.model = report.model.or_else(|| turn.model.clone());
         report
     }
 

@@ -131,7 +131,7 @@ impl Episode {
     /// What an open-loop host is to do now; `None` until the redo's record is durable, and for other loops.
     pub fn directive(&self) -> Option<&Redo> {
         match &self.phase {
-            Phase::Redoing { directive, .. } => directive.as_deref(),
+            Phase::Redoing { directive, .. } if self.redoer == Redoer::Host => directive.as_deref(),
             _ => None,
         }
     }
