@@ -44,6 +44,7 @@ async fn cause(life: Rc<Life>, fault: Fault) {
         }
         Fault::Reload(index) => {
             world.config.store(index, Ordering::Relaxed);
+            world.model().allows_also(world.current_config());
             let _ = engine.reload(world.current_config().clone()).await;
         }
         Fault::Bystander(index, turn) => {

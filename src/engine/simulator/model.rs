@@ -34,7 +34,7 @@ struct Books {
     resetting: bool,
 }
 
-/// The widest bounds of all configurations that may be in force.
+/// The widest bounds of all configurations that have been in force.
 struct Widest {
     attempts: u32,
     recoveries: usize,
@@ -42,17 +42,35 @@ struct Widest {
     strikes: usize,
 }
 
+impl Widest {
+    fn of(config: &RecoveryConfig) -> Self {
+        let limits = config.limits();
+        Self {
+            attempts: limits.max_total_attempts,
+            recoveries: limits.max_recoveries as usize,
+            window: limits.recovery_window,
+            strikes: limits.max_same_failure as usize,
+        }
+    }
+}
+
 impl Model {
-    pub fn new(configs: &[RecoveryConfig]) -> Self {
-        let limits = || configs.iter().map(RecoveryConfig::limits);
-        let limits = Widest {
-            attempts: limits().map(|limits| limits.max_total_attempts).max().unwrap_or_default(),
-            recoveries: limits().map(|limits| limits.max_recoveries).max().unwrap_or_default() as usize,
-            window: limits().map(|limits| limits.recovery_window).min().unwrap_or_default(),
-            strikes: limits().map(|limits| limits.max_same_failure).max().unwrap_or_default() as usize,
-        };
+    /// A model of what this configuration allows.
+    pub fn new(config: &RecoveryConfig) -> Self {
+        let limits = Widest::of(config);
         let (steps, broken, executed, redone, episodes, books) = Default::default();
         Self { steps, broken, executed, redone, episodes, books, limits }
+    }
+
+    /// This configuration is in force too from now on: episodes keep to the one that they began with.
+    pub fn allows_also(&mut self, config: &RecoveryConfig) {
+        let (known, new) = (&self.limits, Widest::of(config));
+        self.limits = Widest {
+            attempts: known.attempts.max(new.attempts),
+            recoveries: known.recoveries.max(new.recoveries),
+            window: known.window.min(new.window),
+            strikes: known.strikes.max(new.strikes),
+        };
     }
 
     /// A record says to which episode an attempt belongs.

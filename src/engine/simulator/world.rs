@@ -33,7 +33,7 @@ impl World {
     pub fn new(seed: u64) -> Self {
         let scenario = Scenario::new(seed);
         let agents = scenario.sessions.iter().enumerate().map(|(index, plan)| Agent::new(index, plan)).collect();
-        let model = Mutex::new(Model::new(&scenario.configs));
+        let model = Mutex::new(Model::new(&scenario.configs[0]));
         let clock = Mutex::new(TokioClock::starting_at(BEGINNING));
         Self { disk: Disk::new(seed), agents, config: AtomicUsize::new(0), model, clock, scenario }
     }
@@ -191,8 +191,9 @@ impl World {
             format_args!("verdict {} of episode {episode}, {executions} executions, {redos} redos", outcome.verdict),
         );
         self.handed_out(id, "an outcome", outcome);
-        if let Some(broken) = self.model().within_limits(outcome) {
-            self.broke("P3", id, broken);
+        let passed = self.model().within_limits(outcome);
+        if let Some(passed) = passed {
+            self.broke("P3", id, passed);
         }
         let memory = self.disk.memory(id);
         let open = memory.as_ref().and_then(|memory| memory.open_episode()).map(|open| open.id());
