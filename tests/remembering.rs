@@ -111,3 +111,23 @@ async fn a_fallback_model_does_not_wait_for_the_lane_that_it_left() {
     assert!(engine.admit(&lane, Some(Duration::from_secs(1))).await.is_err());
     assert!(engine.admit(&lane.with_model("small"), None).await.is_ok());
 }
+
+#[tokio::test(start_paused = true)]
+async fn whoever_goes_on_with_an_episode_brings_a_deadline_of_its_own() {
+    let dir = tempfile::tempdir().unwrap();
+    let start = |at: u64| {
+        let clock = TokioClock::starting_at(Timestamp::from_millis(at));
+        builder("{}").state_dir(dir.path()).clock(clock).spawn()
+    };
+    let engine = start(1_700_000_000_000).await.unwrap();
+    let fails = async |_: &_| Err::<(), _>(Report::text("503 Service Unavailable"));
+    let run = engine.session(id("s")).deadline(Duration::from_secs(60)).run(fails);
+    tokio::select! { biased; _ = run => {}, () = tokio::time::sleep(Duration::from_millis(100)) => {
+        engine.shutdown().await;
+    } }
+    // An hour later the first deadline has long passed.
+    let engine = start(1_700_003_600_000).await.unwrap();
+    let works = async |_: &_| Ok::<_, Report>(());
+    let done = engine.session(id("s")).deadline(Duration::from_secs(60)).run(works).await.unwrap();
+    assert_eq!(done.recovery.unwrap().verdict, Verdict::Recovered(backstop::Proof::Verified));
+}

@@ -129,6 +129,8 @@ pub(crate) struct Adoption {
     pub redoer: Redoer,
     pub client: Option<Arc<dyn SessionClient>>,
     pub driver: Option<u64>,
+    /// Replaces the episode's own deadline.
+    pub deadline: Option<Timestamp>,
     pub wants: Wants,
     /// Gets `EngineError::NothingOpen` if no episode waits to be adopted.
     pub reply: ReplyTo,

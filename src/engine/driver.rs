@@ -39,7 +39,7 @@ impl Driver {
     /// The first turn, or the one at which an episode found on disk goes on.
     pub async fn begin<R>(&mut self, session: &SessionHandle<R>) -> Result<Turn, StopCause> {
         self.armed = true;
-        match session.adopt(Redoer::Caller, session.client.clone(), Some(self.token)).await? {
+        match session.adopt(Redoer::Caller, session.client.clone(), Some(self.token), self.deadline).await? {
             Some(told) => self.follow(told),
             None => {
                 self.armed = false;

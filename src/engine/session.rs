@@ -141,6 +141,7 @@ impl<R> SessionHandle<R> {
         redoer: Redoer,
         client: Option<Arc<dyn SessionClient>>,
         driver: Option<u64>,
+        deadline: Option<Timestamp>,
     ) -> Result<Option<Told>, EngineError> {
         let shared = self.engine.shared();
         if !shared.stored.get(&self.id).is_some_and(|stored| stored.has_episode) {
@@ -148,7 +149,8 @@ impl<R> SessionHandle<R> {
         }
         let permit = self.engine.room(&self.id, Room::Control)?;
         let (reply, answer) = oneshot::channel();
-        let adoption = Adoption { redoer, client, driver, wants: wants(redoer), reply, permit };
+        let wants = wants(redoer);
+        let adoption = Adoption { redoer, client, driver, deadline, wants, reply, permit };
         shared.send(&self.id, SessionMsg::Adopt(Box::new(adoption)))?;
         match answer.await.map_err(|_| shared.lost())? {
             Ok(told) => Ok(Some(told)),
@@ -217,7 +219,7 @@ impl RecoveryEngine {
     pub async fn resume(&self, id: &SessionId) -> Result<Arc<Outcome>, EngineError> {
         let client = self.shared().make_client(id);
         let redoer = redoer_of(client.as_ref());
-        match self.session(id.clone()).adopt(redoer, client, None).await? {
+        match self.session(id.clone()).adopt(redoer, client, None, None).await? {
             Some(Told::Stop(outcome)) => Ok(outcome),
             Some(Told::Redo { .. }) | None => Err(EngineError::NothingOpen),
         }

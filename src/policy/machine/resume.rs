@@ -54,6 +54,11 @@ impl Episode {
         self.resume_before_redo(plan, now)
     }
 
+    /// Gives the episode another deadline.
+    pub fn set_deadline(&mut self, deadline: Timestamp) {
+        self.deadline = Some(deadline);
+    }
+
     fn resume_before_redo(&mut self, plan: &Plan, now: Timestamp) -> Vec<Command> {
         match self.phase.clone() {
             Phase::Acting { step, attempt, closing, asked, .. } => {

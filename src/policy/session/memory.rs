@@ -133,6 +133,13 @@ impl SessionMemory {
         commands
     }
 
+    /// Gives the running episode another deadline: that of the caller who goes on with it.
+    pub fn set_deadline(&mut self, deadline: Timestamp) {
+        if let Some(episode) = &mut self.episode {
+            episode.set_deadline(deadline);
+        }
+    }
+
     /// Goes on after a restart; see [`Episode::resume`].
     pub fn resume(&mut self, redoer: Redoer, looked: Looked, plan: &Plan, now: Timestamp) -> Vec<Command> {
         let Some(episode) = &mut self.episode else { return vec![] };
