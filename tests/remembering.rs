@@ -47,7 +47,7 @@ async fn what_is_past_its_retention_is_not_loaded_at_the_next_start() {
     let dir = tempfile::tempdir().unwrap();
     let start = |at: u64| {
         let clock = TokioClock::starting_at(Timestamp::from_millis(at));
-        builder("retention_ms: 1000").state_dir(dir.path()).clock(clock).spawn()
+        builder("{retention_ms: 1000, recovery_window_ms: 1000}").state_dir(dir.path()).clock(clock).spawn()
     };
     let engine = start(1_700_000_000_000).await.unwrap();
     engine.report(&id("s"), Report::text("invalid x-api-key").with_status(401)).await.unwrap();

@@ -303,7 +303,11 @@ impl SessionState {
     pub fn save(&mut self, ack: Option<SaveAck>) -> bool {
         self.revision += 1;
         self.running(|running| (running.opening, running.result) = (None, None));
-        self.shared.store(&self.id, Stored::of(&self.memory, self.shared.config().limits(), self.revision), ack)
+        self.shared.store(
+            &self.id,
+            Stored::of(&self.memory, self.shared.config().limits(), self.revision, self.shared.now()),
+            ack,
+        )
     }
 
     fn status(&self) -> SessionStatus {

@@ -72,16 +72,16 @@ pub(crate) struct Stored {
 
 impl Stored {
     /// What is to be remembered now.
-    pub fn of(memory: &SessionMemory, limits: &Limits, revision: u64) -> Self {
+    pub fn of(memory: &SessionMemory, limits: &Limits, revision: u64, now: Timestamp) -> Self {
         let snapshot = memory.snapshot();
         // Maps have text keys and numbers are finite, so this cannot fail; if it did, reading would say so.
         let text = serde_json::to_vec(&snapshot).unwrap_or_default();
-        Self::read(text.into(), &snapshot, limits, revision)
+        Self::read(text.into(), &snapshot, limits, revision, now)
     }
 
     /// The same for a memory that was read from this text.
-    pub fn read(text: Arc<[u8]>, memory: &SessionMemory, limits: &Limits, revision: u64) -> Self {
-        let (has_episode, spent_from) = (memory.open_episode().is_some(), memory.spent_from(limits));
+    pub fn read(text: Arc<[u8]>, memory: &SessionMemory, limits: &Limits, revision: u64, now: Timestamp) -> Self {
+        let (has_episode, spent_from) = (memory.open_episode().is_some(), memory.spent_from(limits, now));
         Self { revision, memory: text, has_episode, spent_from }
     }
 }

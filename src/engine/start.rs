@@ -94,7 +94,7 @@ async fn remember(shared: &Arc<Shared>, inline: bool) -> Result<(), StartError> 
                 {
                     // One that cannot be read is told so aloud when it is needed.
                     let read = serde_json::from_slice::<SessionMemory>(&memory).unwrap_or_default();
-                    let stored = Stored::read(memory, &read, config.limits(), record.revision);
+                    let stored = Stored::read(memory, &read, config.limits(), record.revision, known.now());
                     known.stored.insert(record.session, stored);
                 }
             }

@@ -33,6 +33,12 @@ impl Episode {
             self.phase = Phase::Finished { verdict: verdict.clone() };
             return vec![Command::Finish(verdict)];
         }
+        if self.redoer != Redoer::Host
+            && let Phase::Redoing { directive, .. } = &mut self.phase
+        {
+            // It was a client's to redo: no host was told.
+            *directive = None;
+        }
         self.redoer = redoer;
         self.new_epoch();
         self.note(now, NoteKind::Remark { text: "resumed after a restart".into() });

@@ -65,11 +65,10 @@ impl History {
         None
     }
 
-    /// From when on nothing here counts any more; `None` if nothing does now.
-    pub fn spent_from(&self, limits: &Limits) -> Option<Timestamp> {
+    /// The last episode's beginning or end that is known of.
+    pub fn last(&self) -> Option<Timestamp> {
         let strike = self.strikes.as_ref().and_then(|strikes| strikes.at.back());
-        let in_window = self.recoveries.back().into_iter().chain(strike).map(|at| *at + limits.recovery_window);
-        in_window.chain(self.fragile.map(|fragile| fragile.until)).max()
+        self.recoveries.back().into_iter().chain(strike).max().copied()
     }
 
     /// Whether this failure's streak has reached `max_same_failure`; the second value is true once

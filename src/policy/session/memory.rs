@@ -231,14 +231,16 @@ impl SessionMemory {
         *self = Self { episodes: self.episodes, fence: self.fence(), ended, ..Self::default() };
     }
 
-    /// From when on nothing is left that a later failure or a person could need: no verdict within its
-    /// retention (R11), nothing that counts against a limit. `None` while an episode is there.
-    pub fn spent_from(&self, limits: &Limits) -> Option<Timestamp> {
+    /// From when on the session need not be remembered: its last verdict and the windows that count it
+    /// have passed their retention (R11). Its numbers fence late answers until then. `None` while an
+    /// episode is there; `now` counts where no time is known.
+    pub fn spent_from(&self, limits: &Limits, now: Timestamp) -> Option<Timestamp> {
         if self.episode.is_some() {
             return None;
         }
-        let kept = self.kept.as_ref().map(|kept| kept.at + limits.retention);
-        kept.into_iter().chain(self.history.spent_from(limits)).max().or(Some(Timestamp::default()))
+        let kept = self.kept.as_ref().map(|kept| kept.at);
+        let last = kept.into_iter().chain(self.history.last()).max().unwrap_or(now);
+        Some(last + limits.retention.max(limits.recovery_window).max(limits.quiet_period))
     }
 
     /// What is to be written: a finished episode is none any more.
