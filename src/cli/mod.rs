@@ -17,6 +17,7 @@ mod pipe;
 mod run;
 mod schema;
 mod sessions;
+mod unversioned;
 
 pub use args::{Cli, Globals};
 pub use exit::Exit;

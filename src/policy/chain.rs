@@ -204,7 +204,8 @@ impl Step {
 pub struct Chain {
     /// What the chain is for.
     pub key: ChainKey,
-    /// The steps, in order; empty only where a chain that has no built-in steps is switched off.
+    /// The steps, in order; empty only where a chain that has no built-in steps is switched off, or where
+    /// the host can carry out none of them.
     pub steps: Vec<Step>,
     /// `false` switches it off.
     pub enabled: bool,

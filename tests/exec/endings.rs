@@ -46,6 +46,21 @@ fn an_escalation_hands_everything_to_its_hook() {
 }
 
 #[test]
+fn a_failure_that_keeps_coming_back_calls_a_person_once() {
+    let dir = Dir::new();
+    dir.file("strict.yaml", "session_error: [abort]\nmax_same_failure: 1");
+    let options = ["--config", "strict.yaml", "--session", "s", "--on-escalate", "echo called >> calls"];
+    let fails = ["sh", "-c", "echo 529 Overloaded >&2; exit 1"];
+    dir.run(&options, &fails).expect(80);
+    for _ in 0..2 {
+        let ran = dir.run(&options, &fails);
+        ran.expect(82);
+        assert_eq!(ran.stderr.matches("(overloaded)").count(), 1, "{ran:#?}");
+    }
+    assert_eq!(dir.read("calls"), "called\n");
+}
+
+#[test]
 fn what_is_wrong_before_the_start_has_its_own_code() {
     let dir = Dir::new();
     dir.run(&["--turn-timeout", "soon"], &["true"]).expect(2).says("no span of time");
@@ -112,4 +127,26 @@ fn json_on_stderr_ends_with_the_report() {
     let events: Vec<&str> = lines.iter().map(|line| line["event"].as_str().unwrap()).collect();
     assert_eq!((events[0], events[1], *events.last().unwrap()), ("turn_failed", "opened", "report"));
     assert_eq!(lines.last().unwrap(), &ran.report);
+}
+
+#[test]
+fn a_limit_of_nothing_is_refused() {
+    let dir = Dir::new();
+    for option in ["--idle-timeout", "--turn-timeout", "--deadline"] {
+        dir.run(&[option, "0"], &["touch", "touched"]).expect(2).says("leave the option out");
+    }
+    assert!(!dir.has("touched"));
+}
+
+#[test]
+fn a_command_that_was_not_found_leaves_no_session() {
+    let dir = Dir::new();
+    dir.run(&["--session", "s"], &["./no-such-program"]).expect(127);
+    assert!(!dir.has(".rolebox/state/backstop/exec/s"));
+    assert_eq!(dir.read(".rolebox/state/backstop/.gitignore"), "*\n");
+    // One that was there before is kept.
+    dir.run(&["--session", "s", "--config", "fast.yaml"], &["sh", "-c", "exit 1"]);
+    dir.run(&["--session", "s"], &["true"]).expect(0);
+    dir.run(&["--session", "s"], &["./no-such-program"]).expect(127);
+    assert!(dir.has(".rolebox/state/backstop/exec/s"));
 }

@@ -80,3 +80,42 @@ fn a_hook_that_fails_is_no_remedy() {
     let ran = dir.run(&options, &["sh", "-c", "echo Overloaded, status 529 >&2; exit 1"]);
     ran.expect(80).reports("tries", 1).says("remedy not done");
 }
+
+#[test]
+fn a_command_that_cannot_be_told_anything_is_not_sent_the_same_too_long_request_again() {
+    let dir = Dir::new();
+    dir.file("error", &corpus("a056"));
+    let agent = "echo x >> starts; cat error >&2; exit 1";
+    let ran = dir.run(&[], &["sh", "-c", agent]);
+    ran.expect(80)
+        .reports("kind", "context_overflow")
+        .reports("tries", 1)
+        .says("passed over")
+        .says("truncate (no {inject}");
+    assert_eq!(dir.read("starts"), "x\n");
+    // A script that reads the variables is told.
+    dir.file("agent.sh", r#"[ -n "$BACKSTOP_TRUNCATE_TO" ] || { cat error >&2; exit 1; }"#);
+    dir.run(&[], &["sh", "agent.sh"]).expect(0).reports("tries", 2);
+}
+
+#[test]
+fn a_remedy_without_its_hook_costs_no_attempt() {
+    let dir = Dir::new();
+    let chain =
+        "session_error: [compact, rollback, {strategy: retry, config: {max_retries: 1, backoff_ms: 10}}, abort]";
+    dir.file("own.yaml", chain);
+    let options = ["--config", "own.yaml", "--max-attempts", "1"];
+    let ran = dir.run(&options, &["sh", "-c", "[ -e again ] || { touch again; echo 529 Overloaded >&2; exit 1; }"]);
+    ran.expect(0).reports("attempts", 1).says("compact (no --on-compact), rollback (no --on-rollback)");
+}
+
+#[test]
+fn fallback_models_do_not_silence_the_facts() {
+    let dir = Dir::new();
+    let options = ["--dry-run", "--json", "--fallback-model", "other"];
+    let plan: serde_json::Value = serde_json::from_str(&dir.run(&options, &["true", "{model}"]).stdout).unwrap();
+    let failures = plan["failures"].as_array().unwrap();
+    let overloaded = failures.iter().find(|failure| failure["kind"] == "overloaded").unwrap();
+    assert_eq!(overloaded["origin"], "built in", "{overloaded}");
+    assert!(overloaded["steps"].to_string().contains("fallback_model (other)"), "{overloaded}");
+}

@@ -9,10 +9,10 @@ const CONFIG: &str = "session_error: [{strategy: retry, config: {max_retries: 4,
 const SESSION: [&str; 4] = ["--config", "slow.yaml", "--session", "s"];
 
 /// Fails for ever, and counts.
-const FAILS: &str = "echo x >> starts; echo Overloaded, status 529 >&2; exit 1";
+const FAILS: &str = "echo $BACKSTOP_ATTEMPT >> starts; echo Overloaded, status 529 >&2; exit 1";
 
 /// Hangs in its second try, after it has said so.
-const HANGS: &str = "echo x >> starts; [ $BACKSTOP_ATTEMPT = 1 ] || { echo $$ > pid; exec sleep 600; }
+const HANGS: &str = "echo $BACKSTOP_ATTEMPT >> starts; [ $BACKSTOP_ATTEMPT = 1 ] || { echo $$ > pid; exec sleep 600; }
     echo Overloaded, status 529 >&2; exit 1";
 
 fn prepared() -> Dir {
@@ -29,6 +29,9 @@ fn starts(dir: &Dir) -> usize {
 fn rest_of_the_budget(dir: &Dir) {
     let ran = dir.run(&SESSION, &["sh", "-c", FAILS]);
     ran.expect(81).says("going on with session s: overloaded").reports("verdict", "exhausted");
+    let last = dir.read("starts").lines().last().unwrap().to_owned();
+    assert!(ran.stderr.contains(&format!("try {last} failed")), "the number that the agent was told: {ran:#?}");
+    assert!(!ran.stderr.contains("try 1 failed"), "{ran:#?}");
     assert_eq!(starts(dir), 5, "the first try and four redos, over both runs: {ran:#?}");
 }
 

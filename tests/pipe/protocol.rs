@@ -55,6 +55,37 @@ fn a_line_that_cannot_be_taken_is_answered_and_costs_nothing_else() {
 }
 
 #[test]
+fn the_result_of_a_redo_that_nobody_asked_for_is_refused() {
+    let dir = Dir::new();
+    let mut pipe = dir.pipe(&[]);
+    for line in [
+        r#"{"op":"succeeded","session":"s9","seq":1}"#,
+        r#"{"op":"declined","session":"s9","seq":1,"reason":"cannot"}"#,
+    ] {
+        let answer = pipe.ask(line);
+        let told = (&answer["session"], &answer["error"]["code"]);
+        assert_eq!(told, (&json!("s9"), &json!("unknown_session")), "{answer}");
+    }
+    // What was under recovery is known, also when it is said twice.
+    let redo = pipe.ask(&format!(r#"{{"session":"s1",{FAILURE}}}"#));
+    for _ in 0..2 {
+        let stop = pipe.ask(&format!(r#"{{"op":"succeeded","session":"s1","seq":{}}}"#, redo["seq"]));
+        assert_eq!(stop["verdict"], "recovered", "{stop}");
+    }
+    pipe.end();
+}
+
+#[test]
+fn what_is_kept_stays_out_of_version_control() {
+    let dir = Dir::new();
+    dir.pipe(&[]).end();
+    let ignore = dir.0.path().join(".rolebox/state/backstop/.gitignore");
+    assert_eq!(std::fs::read_to_string(ignore).unwrap(), "*\n");
+    // It does not disturb the next start.
+    assert_eq!(dir.pipe(&[]).end().0, Some(0));
+}
+
+#[test]
 fn what_is_said_about_a_session_is_taken_in_that_order() {
     let dir = Dir::new();
     let mut pipe = dir.pipe(&["--no-state"]);

@@ -2,6 +2,7 @@ use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
 use super::args::ExecArgs;
+use super::means::reads_variables;
 use crate::client::command::{
     ChildSpec, FailureRules, Invocation, Limits, Placeholder, Preset, PresetError, Stdin, uses,
 };
@@ -52,6 +53,14 @@ impl Agent {
     pub fn takes_models(&self) -> bool {
         let by_preset = |preset: &Preset| preset.args.iter().any(|group| uses(&group.0, Placeholder::Model));
         uses(&self.args, Placeholder::Model) || self.preset.as_ref().is_some_and(by_preset)
+    }
+
+    /// Whether what recovery says can reach the command, as far as can be seen.
+    pub fn takes_injections(&self) -> bool {
+        let by_preset = |preset: &Preset| preset.args.iter().any(|group| uses(&group.0, Placeholder::Inject));
+        uses(&self.args, Placeholder::Inject)
+            || self.preset.as_ref().is_some_and(by_preset)
+            || reads_variables(&[std::slice::from_ref(&self.program), &self.args].concat())
     }
 
     /// The model that a turn uses.

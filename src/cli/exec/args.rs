@@ -27,6 +27,10 @@ use crate::client::command::{FailureRules, JsonPointer};
 /// come as variables: BACKSTOP_SESSION, BACKSTOP_ATTEMPT, BACKSTOP_SEQ, BACKSTOP_MODEL,
 /// BACKSTOP_INJECT, BACKSTOP_TRUNCATE_TO, BACKSTOP_DEGRADED, BACKSTOP_SKIP, BACKSTOP_KIND.
 ///
+/// Steps of a chain that this run cannot carry out are passed over at no cost: `compact` and
+/// `rollback` without their hook; `summarize` without its hook and `truncate` where nothing tells
+/// the command, that is, no {inject} and no BACKSTOP_ variable in its words or its script.
+///
 /// Ctrl-C cancels: the command gets SIGINT, nothing is recovered; again kills it. SIGTERM
 /// suspends: the episode stays open, and running with the same --session goes on where it was,
 /// its budget kept. So does running again after backstop itself was killed.
@@ -83,7 +87,7 @@ pub(in crate::cli) struct ExecArgs {
     /// Run this to compact the session's history before a redo.
     ///
     /// Hooks run under `sh -c` with BACKSTOP_SESSION, BACKSTOP_REMEDY and BACKSTOP_KIND; exit code 0 says that it
-    /// was done. A remedy without a hook counts as not available, and the chain goes on.
+    /// was done. Without its hook a `compact` step is passed over, as are `summarize` and `rollback` without theirs.
     #[arg(long, value_name = "CMD")]
     pub on_compact: Option<OsString>,
     /// Run this to replace the session's history by a summary (BACKSTOP_MODEL names who writes it).

@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use super::agent::Agent;
 use super::args::{ExecArgs, StdinMode};
+use super::chains::PassedOver;
 use super::{samples, session};
 use crate::cli::{Exit, Globals, human, output};
 use crate::client::command::{ChildSpec, Invocation};
@@ -50,16 +51,27 @@ struct Expected {
     #[serde(skip_serializing_if = "Option::is_none")]
     origin: Option<String>,
     steps: Vec<String>,
+    /// Steps of the chain that this run cannot carry out.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    passed_over: Vec<String>,
+}
+
+/// A configuration fitted to what a command can be given.
+pub(super) struct Fitted {
+    pub config: RecoveryConfig,
+    pub passed_over: PassedOver,
+    pub agent: Agent,
 }
 
 /// Prints it to stdout.
-pub(super) fn show(args: &ExecArgs, globals: &Globals, config: &RecoveryConfig, agent: &Agent) -> Exit {
-    let plan = plan(args, globals, config, agent);
+pub(super) fn show(args: &ExecArgs, globals: &Globals, fitted: &Fitted) -> Exit {
+    let plan = plan(args, globals, fitted);
     let read = if globals.json { output::json_line(&plan) } else { output::line(text(&plan)) };
     if read { Exit::Done } else { Exit::Failed }
 }
 
-fn plan(args: &ExecArgs, globals: &Globals, config: &RecoveryConfig, agent: &Agent) -> DryRun {
+fn plan(args: &ExecArgs, globals: &Globals, fitted: &Fitted) -> DryRun {
+    let Fitted { config, agent, .. } = fitted;
     let id = args.session.clone().unwrap_or_else(session::fresh);
     let first = Turn::first(id.clone());
     let redo = Turn {
@@ -89,7 +101,7 @@ fn plan(args: &ExecArgs, globals: &Globals, config: &RecoveryConfig, agent: &Age
         idle_timeout_ms: millis(args.idle_timeout),
         deadline_ms: millis(args.deadline),
         max_attempts: config.limits().max_total_attempts,
-        failures: expected.map(|error| follows(&error, args, config)).collect(),
+        failures: expected.map(|error| follows(&error, args, fitted)).collect(),
         session: id,
     }
 }
@@ -101,28 +113,24 @@ fn start(agent: &Agent, invocation: &Invocation) -> Start {
     Start { command: std::iter::once(&program).chain(&args).map(lossy).collect(), env: set.collect() }
 }
 
-fn follows(error: &RecoveryError, args: &ExecArgs, config: &RecoveryConfig) -> Expected {
-    let forecast = forecast(config, error, args.deadline);
+fn follows(error: &RecoveryError, args: &ExecArgs, fitted: &Fitted) -> Expected {
+    let forecast = forecast(&fitted.config, error, args.deadline);
     let origin = forecast.chain.as_ref().map(|chain| chain.origin.to_string());
     let reached = forecast.steps.iter().filter(|step| step.skipped_because.is_none());
     let mut steps: Vec<String> = reached.map(|step| described(step, args)).collect();
     if steps.is_empty() {
         steps.push(forecast.verdict.to_string());
     }
-    Expected { kind: error.kind.to_string(), origin, steps }
+    let passed_over = forecast.chain.as_ref().map(|chain| fitted.passed_over.of(&chain.key)).unwrap_or_default();
+    Expected { kind: error.kind.to_string(), origin, steps, passed_over }
 }
 
 /// A step with what it would do.
 fn described(step: &ForecastStep, args: &ExecArgs) -> String {
     let name = &*step.step.strategy;
-    let hook = |hook: &Option<OsString>, without: &str| match hook {
-        Some(_) => format!("{name} by its hook"),
-        None => format!("{name} ({without})"),
-    };
     match name {
-        "compact" => hook(&args.on_compact, "no --on-compact: passed over"),
-        "rollback" => hook(&args.on_rollback, "no --on-rollback: passed over"),
-        "summarize" => hook(&args.on_summarize, "no --on-summarize: {inject} asks for it"),
+        "summarize" if args.on_summarize.is_none() => "summarize (no --on-summarize: {inject} asks for it)".to_owned(),
+        "compact" | "rollback" | "summarize" => format!("{name} by its hook"),
         "escalate" if args.on_escalate.is_some() => "escalate by its hook".to_owned(),
         "fallback_model" => {
             let models = [step.step.config.texts("model"), step.step.config.texts("models")].concat();
@@ -178,9 +186,13 @@ fn text(plan: &DryRun) -> String {
         "failures".to_owned(),
     ];
     let width = plan.failures.iter().map(|failure| failure.kind.len()).max().unwrap_or_default();
-    for Expected { kind, origin, steps } in &plan.failures {
+    for Expected { kind, origin, steps, passed_over } in &plan.failures {
         let origin = origin.as_ref().map(|origin| format!("  [{origin}]")).unwrap_or_default();
-        lines.push(format!("  {kind:width$}  {}{origin}", steps.join(" → ")));
+        let passed_over = match &passed_over[..] {
+            [] => String::new(),
+            lost => format!("; passed over: {}", lost.join(", ")),
+        };
+        lines.push(format!("  {kind:width$}  {}{origin}{passed_over}", steps.join(" → ")));
     }
     lines.join("\n")
 }

@@ -9,12 +9,11 @@ use crate::actors::Outcome;
 use crate::cli::output;
 use crate::client::command::{Hook, HookError};
 
-/// How long the engine may take to call the host after the verdict was told.
+/// How long the engine may take to let go of the host after it was dropped.
 const CALL: Duration = Duration::from_secs(1);
 
 /// Where the engine's call of the host (R18) arrives, to be answered by the user's hook.
 pub(super) struct Escalations {
-    sender: mpsc::UnboundedSender<Arc<Outcome>>,
     receiver: mpsc::UnboundedReceiver<Arc<Outcome>>,
 }
 
@@ -29,20 +28,18 @@ struct Bundle<'a> {
 }
 
 impl Escalations {
-    pub fn new() -> Self {
+    /// What the engine is to call, and where the calls arrive.
+    pub fn new() -> (impl Fn(Arc<Outcome>) + Send + Sync + 'static, Self) {
         let (sender, receiver) = mpsc::unbounded_channel();
-        Self { sender, receiver }
-    }
-
-    /// What the engine is to call.
-    pub fn call(&self) -> impl Fn(Arc<Outcome>) + Send + Sync + 'static {
-        let sender = self.sender.clone();
-        move |outcome| {
+        let call = move |outcome| {
             let _nobody_asks = sender.send(outcome);
-        }
+        };
+        (call, Self { receiver })
     }
 
     /// The escalation that the host was called for: once per streak of strikes, not for each verdict (R16).
+    ///
+    /// Ask once the engine is dropped: only then is it certain that no call comes any more.
     pub async fn called(&mut self) -> Option<Arc<Outcome>> {
         tokio::time::timeout(CALL, self.receiver.recv()).await.ok().flatten()
     }

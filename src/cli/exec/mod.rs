@@ -8,6 +8,7 @@ mod escalation;
 mod exits;
 mod input;
 mod lines;
+mod means;
 mod narrator;
 mod plan;
 mod report;

@@ -7,6 +7,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde::Serialize;
 use tokio::time::Instant;
 
+use super::chains::PassedOver;
 use super::lines;
 use crate::RecoveryError;
 use crate::actors::{EngineEvent, EventStream};
@@ -118,6 +119,7 @@ pub(super) struct Narrator<'v> {
     voice: &'v Voice,
     events: EventStream,
     countdown: Option<Countdown>,
+    passed_over: PassedOver,
 }
 
 struct Countdown {
@@ -127,8 +129,8 @@ struct Countdown {
 }
 
 impl<'v> Narrator<'v> {
-    pub fn new(voice: &'v Voice, events: EventStream) -> Self {
-        Self { voice, events, countdown: None }
+    pub fn new(voice: &'v Voice, events: EventStream, passed_over: PassedOver) -> Self {
+        Self { voice, events, countdown: None, passed_over }
     }
 
     /// Tells the next thing that happens.
@@ -165,6 +167,12 @@ impl<'v> Narrator<'v> {
         match event {
             EngineEvent::Decided { note, .. } => {
                 self.stop_counting();
+                if let NoteKind::ChainChosen { chain, .. } = &note.what {
+                    let lost = self.passed_over.take(chain);
+                    if !lost.is_empty() {
+                        self.voice.say(&format!("passed over, as nobody here can do it: {}", lost.join(", ")));
+                    }
+                }
                 if let NoteKind::Waits { delay, because } = &note.what {
                     self.count(*delay, because);
                 } else if let Some(line) = lines::decision(&note.what, self.voice.verbose) {

@@ -1,32 +1,37 @@
 use std::sync::Arc;
 
+use super::agent::Agent;
 use super::args::ExecArgs;
-use super::chains::with_fallbacks;
+use super::chains::{PassedOver, fitted};
+use super::means::Means;
 use crate::RecoveryConfig;
 use crate::cli::{Exit, Globals, config};
 use crate::client::command::{Hook, HookClient};
 use crate::policy::config::ConfigBuilder;
 
-/// The configuration of a run: files, then the command line's own options.
+/// The configuration of a run, fitted to what it can do: files, then the command line's own options. Besides,
+/// what was taken out of it.
 ///
 /// # Errors
 ///
 /// What is wrong was said on stderr.
-pub(super) fn configuration(args: &ExecArgs, globals: &Globals) -> Result<RecoveryConfig, Exit> {
-    let mut builder = config::read(globals)?;
-    if !args.fallback_model.is_empty() {
-        let files = |builder: &ConfigBuilder| {
-            let texts = builder.texts().iter();
-            texts.fold(ConfigBuilder::new(), |copy, (name, text)| copy.yaml(Arc::clone(name), text.clone()))
-        };
-        // What is wrong with the files is said below, once.
-        let so_far = files(&builder).build().map(|loaded| loaded.config).unwrap_or_default();
-        builder = with_fallbacks(builder, &so_far, &args.fallback_model);
-    }
+pub(super) fn configuration(
+    args: &ExecArgs,
+    globals: &Globals,
+    agent: &Agent,
+) -> Result<(RecoveryConfig, PassedOver), Exit> {
+    let builder = config::read(globals)?;
+    let files = |builder: &ConfigBuilder| {
+        let texts = builder.texts().iter();
+        texts.fold(ConfigBuilder::new(), |copy, (name, text)| copy.yaml(Arc::clone(name), text.clone()))
+    };
+    // What is wrong with the files is said below, once.
+    let so_far = files(&builder).build().map(|loaded| loaded.config).unwrap_or_default();
+    let (mut builder, passed_over) = fitted(builder, &so_far, &args.fallback_model, Means::of(args, agent));
     if let Some(attempts) = args.max_attempts {
         builder = builder.max_total_attempts(attempts);
     }
-    config::build(builder)
+    Ok((config::build(builder)?, passed_over))
 }
 
 /// The hooks as a session's client; `None` without any.

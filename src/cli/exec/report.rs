@@ -80,7 +80,8 @@ impl<'a> FinalReport<'a> {
     /// The line at the end: verdict, attempts, time.
     pub fn line(&self) -> String {
         let mut line = human::escaped(&self.reason);
-        if let Some(kind) = self.kind.filter(|_| self.exit_code != 0) {
+        if let Some(kind) = self.kind.filter(|kind| self.exit_code != 0 && !self.reason.ends_with(&format!("({kind})")))
+        {
             line += &format!(" ({kind})");
         }
         line += &format!("; {}", count(self.tries, "try", "tries"));

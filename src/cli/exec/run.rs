@@ -4,14 +4,16 @@ use std::time::{Duration, Instant};
 
 use super::agent::Agent;
 use super::args::ExecArgs;
+use super::chains::PassedOver;
 use super::escalation::{self, Escalations};
 use super::narrator::{CommandEnd, Narrator, Voice};
 use super::report::FinalReport;
 use super::turns::{Failed, Left, Turns};
 use super::{dry_run, exits, input, plan, session};
 use crate::actors::{Clock, Outcome, SystemClock};
+use crate::cli::unversioned::Unversioned;
 use crate::cli::{Exit, Globals, output};
-use crate::client::command::{Control, listen};
+use crate::client::command::{self, Control, listen};
 use crate::engine::{StartError, StopCause};
 use crate::failure::LaneKey;
 use crate::state::StateError;
@@ -22,10 +24,6 @@ const LAST_MOMENT: Duration = Duration::from_millis(500);
 
 /// Runs the verb.
 pub(in crate::cli) fn run(args: &ExecArgs, globals: &Globals) -> Exit {
-    let config = match plan::configuration(args, globals) {
-        Ok(config) => config,
-        Err(exit) => return exit,
-    };
     let agent = match Agent::of(args) {
         Ok(agent) => agent,
         Err(error) => {
@@ -33,12 +31,16 @@ pub(in crate::cli) fn run(args: &ExecArgs, globals: &Globals) -> Exit {
             return Exit::Config;
         }
     };
+    let (config, passed_over) = match plan::configuration(args, globals, &agent) {
+        Ok(fitted) => fitted,
+        Err(exit) => return exit,
+    };
     if !args.fallback_model.is_empty() && !agent.takes_models() {
         let warning = "warning: a fallback model reaches the command only by {model} or BACKSTOP_MODEL";
         Voice::of(globals).say(warning);
     }
     if args.dry_run {
-        return dry_run::show(args, globals, &config, &agent);
+        return dry_run::show(args, globals, &dry_run::Fitted { config, passed_over, agent });
     }
     let runtime = match tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build() {
         Ok(runtime) => runtime,
@@ -47,7 +49,7 @@ pub(in crate::cli) fn run(args: &ExecArgs, globals: &Globals) -> Exit {
             return Exit::Failed;
         }
     };
-    let exit = runtime.block_on(supervise(args, globals, config, agent));
+    let exit = runtime.block_on(supervise(args, globals, config, passed_over, agent));
     runtime.shutdown_timeout(LAST_MOMENT);
     exit
 }
@@ -60,7 +62,13 @@ enum End {
     Left { why: Left, stays_open: bool },
 }
 
-async fn supervise(args: &ExecArgs, globals: &Globals, config: RecoveryConfig, mut agent: Agent) -> Exit {
+async fn supervise(
+    args: &ExecArgs,
+    globals: &Globals,
+    config: RecoveryConfig,
+    passed_over: PassedOver,
+    mut agent: Agent,
+) -> Exit {
     let started = Instant::now();
     let (voice, control) = (Voice::of(globals), Control::new());
     if let Err(error) = listen(&control) {
@@ -87,26 +95,36 @@ async fn supervise(args: &ExecArgs, globals: &Globals, config: RecoveryConfig, m
     }
 
     let id = args.session.clone().unwrap_or_else(session::fresh);
-    let mut escalations = Escalations::new();
+    let (call_host, mut escalations) = Escalations::new();
     let retention = config.limits().retention;
     let keeps = config.persist_state() && !args.no_state;
     let dir = session::directory(&globals.state_dir, &id);
     // Hooks are processes of their own, so nothing here can hold up the runtime that the engine lives on.
-    let builder = RecoveryEngine::builder().config(config).runner(Runner::Inline).on_escalate(escalations.call());
+    let builder = RecoveryEngine::builder().config(config).runner(Runner::Inline).on_escalate(call_host);
+    let is_new = keeps && !dir.exists();
+    let unversioned = Unversioned::before_opening(&globals.state_dir);
     let builder = if keeps { builder.state_dir(&dir) } else { builder.in_memory() };
     let engine = match builder.spawn().await {
         Ok(engine) => engine,
         Err(error) => return not_opened(&error, &id, &dir),
     };
 
+    if keeps {
+        unversioned.opened();
+    }
+
     let mut turns = Turns::new(&agent, &engine, &voice, &control);
     turns.hooks = plan::hooks(args);
     turns.lane = args.lane.as_deref().map(LaneKey::new);
-    let end = drive(args, &id, &turns).await;
+    let end = drive(args, &id, &turns, passed_over).await;
+    let Turns { exit: command, tries, .. } = turns;
+    let ran = Ran { id: &id, command: command.into_inner(), tries: tries.get(), started, keeps };
+    // Whatever it was to call is called by now.
+    drop(engine);
 
     let mut exit = match &end {
         End::Worked(_) => Exit::Done,
-        End::Verdict(outcome) => exits::of_verdict(&outcome.verdict, turns.exit.borrow().as_ref()),
+        End::Verdict(outcome) => exits::of_verdict(&outcome.verdict, ran.command.as_ref()),
         End::Refused(EngineError::ShuttingDown) => Exit::Suspended,
         End::Refused(_) => Exit::Failed,
         End::Left { why: Left::Cancelled, .. } => Exit::Cancelled,
@@ -124,7 +142,7 @@ async fn supervise(args: &ExecArgs, globals: &Globals, config: RecoveryConfig, m
         output::error(&error);
     }
 
-    let report = report(&end, &exit, &id, &turns, started, keeps);
+    let report = report(&end, &exit, &ran);
     voice.tell(&report);
     voice.say(&report.line());
     if let Some(path) = &args.report
@@ -135,7 +153,8 @@ async fn supervise(args: &ExecArgs, globals: &Globals, config: RecoveryConfig, m
         exit = if exit == Exit::Done { Exit::Failed } else { exit };
     }
     if keeps {
-        if args.session.is_none() && nobody_needs(&end) {
+        let never_began = matches!(end, End::Left { why: Left::NotStarted(_), stays_open: false });
+        if (args.session.is_none() && nobody_needs(&end)) || (is_new && never_began) {
             session::forget(&globals.state_dir, &id);
         }
         session::sweep(&globals.state_dir, retention);
@@ -144,9 +163,9 @@ async fn supervise(args: &ExecArgs, globals: &Globals, config: RecoveryConfig, m
 }
 
 /// Runs the turn until it works, a verdict falls, or something outside ends it; the engine is shut down then.
-async fn drive(args: &ExecArgs, id: &SessionId, turns: &Turns<'_>) -> End {
+async fn drive(args: &ExecArgs, id: &SessionId, turns: &Turns<'_>, passed_over: PassedOver) -> End {
     let engine = turns.engine;
-    let mut narrator = Narrator::new(turns.voice, engine.events());
+    let mut narrator = Narrator::new(turns.voice, engine.events(), passed_over);
     if engine.open_episodes().contains(id) {
         welcome_back(id, turns, &mut narrator).await;
     }
@@ -238,14 +257,18 @@ fn not_opened(error: &StartError, id: &SessionId, dir: &Path) -> Exit {
     if matches!(error, StartError::State(_)) { Exit::State } else { Exit::Failed }
 }
 
-fn report<'a>(
-    end: &'a End,
-    exit: &Exit,
-    id: &'a SessionId,
-    turns: &'a Turns<'_>,
+/// What is left of a run when the engine is gone.
+struct Ran<'r> {
+    id: &'r SessionId,
+    /// How the command ended last.
+    command: Option<command::Exit>,
+    tries: u32,
     started: Instant,
     keeps: bool,
-) -> FinalReport<'a> {
+}
+
+fn report<'a>(end: &'a End, exit: &Exit, ran: &Ran<'a>) -> FinalReport<'a> {
+    let id = ran.id;
     let plain =
         |verdict, reason: &str| FinalReport { reason: reason.to_owned(), ..FinalReport::new(id, verdict, exit) };
     let mut report = match end {
@@ -260,15 +283,15 @@ fn report<'a>(
         End::Left { why: Left::Suspended, .. } => plain("suspended", "suspended"),
     };
     let resumes = matches!(end, End::Left { stays_open: true, .. });
-    report.resume = match (resumes, keeps) {
+    report.resume = match (resumes, ran.keeps) {
         (true, true) => Some(format!("go on with: backstop exec --session {} …", output::quoted(id.as_str()))),
         (true, false) => Some("nothing was kept on disk, so it cannot go on".to_owned()),
         (false, true) if matches!(end, End::Verdict(_)) && !nobody_needs(end) => Some(format!("session {id}")),
         (false, _) => None,
     };
-    report.command = CommandEnd::of(turns.exit.borrow().as_ref());
-    report.tries = turns.tries.get();
-    report.elapsed_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
+    report.command = CommandEnd::of(ran.command.as_ref());
+    report.tries = ran.tries;
+    report.elapsed_ms = u64::try_from(ran.started.elapsed().as_millis()).unwrap_or(u64::MAX);
     report
 }
 

@@ -1,6 +1,8 @@
 use std::time::Duration;
 
 /// A span as the command line takes it: `90`, `90s`, `500ms`, `5m`, `1h30m`, `2d`; a bare number is in seconds.
+///
+/// A limit of nothing would end everything before it began, so 0 is refused.
 pub(super) fn parse(text: &str) -> Result<Duration, String> {
     let wrong = || format!("`{text}` is no span of time: write 90s, 500ms, 5m, 1h30m or 2d");
     let mut total = Duration::ZERO;
@@ -27,6 +29,9 @@ pub(super) fn parse(text: &str) -> Result<Duration, String> {
         total = total.checked_add(part).ok_or_else(wrong)?;
         rest = after;
     }
+    if total.is_zero() {
+        return Err("a limit must be longer than 0: leave the option out for no limit".to_owned());
+    }
     Ok(total)
 }
 
@@ -44,7 +49,6 @@ mod tests {
             ("5m", 300_000),
             ("1h30m", 5_400_000),
             ("2d", 172_800_000),
-            ("0", 0),
         ];
         for (text, millis) in cases {
             assert_eq!(parse(text).unwrap(), Duration::from_millis(millis), "{text}");
@@ -55,6 +59,13 @@ mod tests {
     fn what_is_no_span_is_refused() {
         for text in ["", "s", "-1s", "5x", "1h30", "inf", "1e99999d", "1..2s", "99999999999999999999999d"] {
             assert!(parse(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_limit_of_nothing_is_refused() {
+        for text in ["0", "0s", "0h0m", "0.0"] {
+            assert!(parse(text).unwrap_err().contains("leave the option out"), "{text}");
         }
     }
 }

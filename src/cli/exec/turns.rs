@@ -59,7 +59,7 @@ pub(super) struct Turns<'r> {
     pub kind: RefCell<Option<Kind>>,
     /// How the command ended last.
     pub exit: RefCell<Option<Exit>>,
-    /// How often it was started.
+    /// How often this run started it.
     pub tries: Cell<u32>,
     running: Cell<bool>,
     left: RefCell<Option<Left>>,
@@ -111,7 +111,8 @@ impl<'r> Turns<'r> {
         if let (Some(error), Some(hooks)) = (&error, &self.hooks) {
             hooks.note_failure(&error.kind);
         }
-        self.voice.failed(self.tries.get(), outcome, error.as_ref());
+        // Counted as the command counts: over all runs of the episode.
+        self.voice.failed(turn.redo.saturating_add(1), outcome, error.as_ref());
         self.kind.replace(error.map(|error| error.kind));
         Failed::Turn(Box::new(report))
     }

@@ -18,6 +18,10 @@ use clap::Args;
 ///   {"session":"s1","seq":1,"error":{"message":"Overloaded","status":529}}
 ///   → the next directive; at the end "action":"stop" with a verdict and its reason
 ///
+/// The result of a redo needs its `seq` where the host numbers its turns: a report without it, of
+/// the turn that is under recovery, joins that recovery, which changes nothing and is answered by
+/// the current directive again.
+///
 /// Answers come as they are ready, not in the order of the lines: give each line an `id` of any
 /// kind, and its answer carries it. What is said about one session is taken in the order in which
 /// it is said.

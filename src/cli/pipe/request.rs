@@ -100,6 +100,17 @@ impl Refusal {
         };
         Self { id: None, session: None, code, message: error.to_string(), help }
     }
+
+    /// Words about a redo that nobody asked for.
+    pub fn unknown_session() -> Self {
+        Self {
+            id: None,
+            session: None,
+            code: "unknown_session",
+            message: "nothing is or was under recovery in this session".to_owned(),
+            help: "check the session's name; a failure is reported before its redo",
+        }
+    }
 }
 
 /// Takes one line.

@@ -14,6 +14,7 @@ use super::lines::{Line, Lines, MAX_LINE};
 use super::permits::Permits;
 use super::request::{Ask, Refusal, Request, parse};
 use super::serve::Server;
+use crate::cli::unversioned::Unversioned;
 use crate::cli::{Exit, Globals, config, output};
 use crate::client::command::{Asked, Control, listen};
 use crate::engine::StartError;
@@ -58,6 +59,7 @@ async fn serve(args: &PipeArgs, globals: &Globals, config: RecoveryConfig) -> Ex
     }
     let keeps = config.persist_state() && !args.no_state;
     let builder = RecoveryEngine::builder().config(config);
+    let unversioned = Unversioned::before_opening(&globals.state_dir);
     let builder = if keeps { builder.state_dir(&globals.state_dir) } else { builder.in_memory() };
     let engine = match builder.spawn().await {
         Ok(engine) => engine,
@@ -70,6 +72,9 @@ async fn serve(args: &PipeArgs, globals: &Globals, config: RecoveryConfig) -> Ex
             };
         }
     };
+    if keeps {
+        unversioned.opened();
+    }
     let server = Arc::new(Server { engine, permits: Permits::default(), explain: args.explain });
     let (answers, mut writing) = write_out();
     let mut watch = control.watch();

@@ -5,8 +5,9 @@ use serde_json::{Value, json};
 use super::answer::{Answer, directive, object};
 use super::permits::Permits;
 use super::request::{Ask, Refusal};
-use crate::actors::{Clock, Directive, Refused, SystemClock};
-use crate::{EngineError, RecoveryEngine, SessionId};
+use crate::actors::{Action, Clock, Directive, Refused, SystemClock};
+use crate::policy::Unhandled;
+use crate::{EngineError, RecoveryEngine, SessionId, Verdict};
 
 /// What every request needs.
 pub(super) struct Server {
@@ -28,10 +29,10 @@ impl Server {
                 told.map(|told| self.directive(&told, explain))
             }
             Ask::Succeeded { session, seq } => {
-                engine.succeeded(&session, seq).await.map(|told| self.directive(&told, false))
+                return self.about_a_redo(engine.succeeded(&session, seq).await, session);
             }
             Ask::Declined { session, seq, reason } => {
-                engine.declined(&session, seq, reason).await.map(|told| self.directive(&told, false))
+                return self.about_a_redo(engine.declined(&session, seq, reason).await, session);
             }
             Ask::Worked { session } => engine.turn_worked(&session).map(|()| object(json!({"ok": true}))),
             Ask::Cancel { session } => {
@@ -64,6 +65,20 @@ impl Server {
 
     fn directive(&self, told: &Directive, explain: bool) -> Answer {
         directive(told, SystemClock.now(), explain || self.explain)
+    }
+
+    /// The answer to what a host says about a redo.
+    fn about_a_redo(&self, told: Result<Directive, EngineError>, session: SessionId) -> Result<Answer, Refusal> {
+        let is_unknown = |told: &Directive| {
+            let Action::Stop { verdict } = &told.action else { return false };
+            told.seq == 0 && *verdict == Verdict::Unhandled(Unhandled::NotDetected)
+        };
+        let refusal = match told {
+            Ok(told) if !is_unknown(&told) => return Ok(self.directive(&told, false)),
+            Ok(_) => Refusal::unknown_session(),
+            Err(error) => Refusal::of(error),
+        };
+        Err(Refusal { session: Some(session.as_str().to_owned()), ..refusal })
     }
 
     async fn admit(&self, lane: &crate::LaneKey, wait: Option<std::time::Duration>) -> Result<Answer, Refusal> {

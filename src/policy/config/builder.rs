@@ -12,7 +12,7 @@ use super::patch::{ChainPatch, Patch, Sourced};
 use super::problems::{Problems, Spot, no_help};
 use super::steps::{Known, read_steps};
 use super::{ConfigErrors, Diagnostic, Durability, PatternSpec, RecoveryConfig, document};
-use crate::policy::{ChainKey, Layer, Limits, Step};
+use crate::policy::{Chain, ChainKey, Layer, Limits, Origin, Step};
 
 /// A valid configuration and what was dubious on the way to it.
 #[derive(Debug, Clone, PartialEq)]
@@ -76,6 +76,7 @@ pub struct ConfigBuilder {
     limits: Vec<ChangeLimits>,
     known_strategies: Vec<Arc<str>>,
     patterns: Vec<PatternSpec>,
+    adapted: Vec<(ChainKey, Vec<Step>)>,
 }
 
 type ChangeLimits = Box<dyn FnOnce(&mut Limits) + Send>;
@@ -139,6 +140,28 @@ impl ConfigBuilder {
         self
     }
 
+    /// Fits a chain to what the host can do, once all layers are laid over each other: these steps replace the
+    /// chain's own, but it stays the chain of whoever wrote it, switched as it was. Without a chain under this
+    /// key the steps become a built-in one.
+    ///
+    /// So a host that adds its models to a built-in chain, or takes out what it cannot carry out, does not
+    /// silence the facts (R17), as a chain of its own would. Without steps the chain is exhausted at once.
+    ///
+    /// ```
+    /// use backstop::failure::Kind;
+    /// use backstop::policy::config::ConfigBuilder;
+    /// use backstop::{ChainKey, Step};
+    ///
+    /// let key = ChainKey::Kind(Kind::Overloaded);
+    /// let loaded = ConfigBuilder::new().adapt(key.clone(), vec![Step::new("retry")]).build()?;
+    /// assert!(loaded.config.chain(&key).is_some_and(|chain| !chain.origin.is_users()));
+    /// # Ok::<(), backstop::policy::config::ConfigErrors>(())
+    /// ```
+    pub fn adapt(mut self, key: ChainKey, steps: Vec<Step>) -> Self {
+        self.adapted.push((key, steps));
+        self
+    }
+
     /// Changes limits, starting from those of the layers below.
     pub fn limits(mut self, change: impl FnOnce(&mut Limits) + Send + 'static) -> Self {
         self.limits.push(Box::new(change));
@@ -196,6 +219,12 @@ impl ConfigBuilder {
         patches.push(own);
 
         let mut config = merge(patches, &mut problems);
+        for (key, steps) in self.adapted {
+            let at = builder.child(&key.to_string(), None).child("chain", None);
+            let nodes: Vec<Node> = steps.iter().map(step_node).collect();
+            let steps = if nodes.is_empty() { vec![] } else { read_steps(&nodes, &at, &known, &mut problems) };
+            adapt(&mut config, key, steps);
+        }
         change_limits(&mut config, self.limits, &builder, &mut problems);
         let (diagnostics, refused) = problems.finish();
         if refused { Err(ConfigErrors(diagnostics)) } else { Ok(Loaded { config, warnings: diagnostics }) }
@@ -250,6 +279,14 @@ fn read_overrides(role: &RoleOverrides, at: &Spot, known: &Known, problems: &mut
 /// A step that code gave goes through the same checks as one of a text.
 fn step_node(step: &Step) -> Node {
     Node::from_json(&json!({"strategy": &*step.strategy, "config": Json::Object(step.config.as_map().clone())}))
+}
+
+fn adapt(config: &mut RecoveryConfig, key: ChainKey, steps: Vec<Step>) {
+    let adapted = match config.chains.get(&key) {
+        Some(chain) => Chain { steps, ..Chain::clone(chain) },
+        None => Chain { key: key.clone(), steps, enabled: true, origin: Origin::BUILT_IN },
+    };
+    config.chains.insert(key, Arc::new(adapted));
 }
 
 fn change_limits(config: &mut RecoveryConfig, changes: Vec<ChangeLimits>, at: &Spot, problems: &mut Problems) {
