@@ -64,8 +64,8 @@ impl Actor for SessionSupervisor {
                 tracing::error!(error = &*crate::failure::mask(&words), "a session's actor failed");
                 cell
             }
-            // Those that end by themselves have left the directory before, and give their state back.
-            SupervisionEvent::ActorTerminated(cell, None, _) => cell,
+            // Those that end by themselves have left the directory before, and give no reason.
+            SupervisionEvent::ActorTerminated(cell, _, Some(_)) => cell,
             _ => return Ok(()),
         };
         if let Some((id, entry)) = shared.directory.session_of(&gone) {

@@ -79,8 +79,8 @@ impl Actor for Root {
     ) -> Result<(), ActorProcessingErr> {
         match event {
             SupervisionEvent::ActorFailed(cell, _) => state.ended(&me, &cell, true).await,
-            // One that ends by itself gives its state back: a lane out of use, or somebody else's actor.
-            SupervisionEvent::ActorTerminated(cell, left, _) => state.ended(&me, &cell, left.is_none()).await,
+            // One that ends by itself gives no reason: a lane out of use.
+            SupervisionEvent::ActorTerminated(cell, _, reason) => state.ended(&me, &cell, reason.is_some()).await,
             _ => Ok(()),
         }
     }

@@ -22,11 +22,15 @@ fn with_own(durability: &str, shelf: &Shelf) -> EngineBuilder {
 
 /// One closed loop, its turns noted in the store's own log.
 async fn run(engine: &RecoveryEngine, log: Log) -> Arc<backstop::Outcome> {
+    run_as(engine, "s", log).await
+}
+
+async fn run_as(engine: &RecoveryEngine, name: &str, log: Log) -> Arc<backstop::Outcome> {
     let turn = |turn: backstop::Turn| {
         log.note(format!("turn {}", turn.redo));
         async move { if turn.redo == 0 { Err(error()) } else { Ok(()) } }
     };
-    engine.session(id("s")).run_with(turn).await.unwrap().recovery.unwrap()
+    engine.session(id(name)).run_with(turn).await.unwrap().recovery.unwrap()
 }
 
 #[tokio::test(start_paused = true)]
@@ -93,9 +97,9 @@ async fn while_the_disk_fails_memory_counts_aloud_and_it_is_written_once_it_heal
     assert!(!outcome.durable);
     let told = engine.report(&id("kept"), failure()).await.unwrap();
     assert!(told.is_redo());
-    sleep(secs(600)).await;
+    sleep(secs(500)).await;
     let tries = shelf.log.count("append");
-    assert!((600..=620).contains(&tries), "one try a second, however many batches failed: {tries}");
+    assert!((500..=520).contains(&tries), "one try a second, however many batches failed: {tries}");
     assert!(shelf.record(&id("kept")).is_none());
     shelf.set_failing(false);
     sleep(secs(2)).await;
@@ -120,36 +124,9 @@ async fn a_store_that_panics_is_a_disk_that_fails() {
     let shelf = Shelf::default();
     let engine = with_own("ahead", &shelf).spawn().await.unwrap();
     shelf.set_panicking(true);
-    for _ in 0..10 {
-        assert!(!run(&engine, Log::default()).await.durable);
+    for n in 0..10 {
+        assert!(!run_as(&engine, &format!("s{n}"), Log::default()).await.durable);
     }
     shelf.set_panicking(false);
     assert!(run(&engine, Log::default()).await.durable);
-}
-
-/// Real threads: the queue before a disk that stands still is as long as there are sessions.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_disk_that_stands_still_does_not_grow_the_queue() {
-    let shelf = Shelf::default();
-    let engine = with_own("behind", &shelf).runner(Runner::Dedicated).spawn().await.unwrap();
-    shelf.set_held(true);
-    let before = resident();
-    for _ in 0..12_000 {
-        let report = engine.report(&id("s"), failure()).await.unwrap();
-        if report.verdict().is_some() {
-            engine.reset(&id("s")).await.unwrap();
-        }
-    }
-    let grown = resident().saturating_sub(before);
-    assert!(grown < 64 << 20, "{grown} bytes");
-    shelf.set_held(false);
-    assert!(engine.shutdown().await.durable);
-    let revision = shelf.record(&id("s")).unwrap().revision;
-    assert!(revision > 12_000, "the newest record is there: {revision}");
-}
-
-fn resident() -> usize {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let line = status.lines().find(|line| line.starts_with("VmRSS:")).unwrap_or("VmRSS: 0 kB");
-    line.split_whitespace().nth(1).unwrap().parse::<usize>().unwrap() << 10
 }

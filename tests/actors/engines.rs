@@ -46,7 +46,7 @@ async fn a_running_episode_keeps_its_plan_and_the_next_one_has_the_new() {
 
 #[tokio::test(start_paused = true)]
 async fn a_configurations_own_patterns_are_in_force_after_a_reload_and_a_failure_of_the_detector() {
-    let engine = builder("{}").spawn().await.unwrap();
+    let engine = builder("").spawn().await.unwrap();
     let yaml = "patterns:\n  - name: tunnel\n    category: session_error\n    kind: tunnel_down\n    regex: the tunnel fell\n\
                 session_error: [escalate]\n";
     engine.reload(config(yaml)).await.unwrap();

@@ -245,7 +245,7 @@ async fn a_shared_actor_that_fails_too_often_ends_the_engine_and_everybody_is_to
 
 #[tokio::test(start_paused = true)]
 async fn calls_outlive_the_failure_of_the_actor_that_they_ask() {
-    let engine = builder("{}").spawn().await.unwrap();
+    let engine = builder("").spawn().await.unwrap();
     for target in [Target::Detector, Target::Sessions] {
         engine.test_panic(&target);
         assert!(engine.classify(failure()).await.is_ok(), "{target:?}");

@@ -10,6 +10,9 @@ use backstop::{RecoveryConfig, RecoveryEngine, Report, Runner, SessionId, Timest
 
 pub const START: Timestamp = Timestamp::from_millis(1_700_000_000_000);
 
+/// The built-in configuration.
+pub const DEFAULTS: &str = "";
+
 pub fn id(name: &str) -> SessionId {
     SessionId::new(name).unwrap()
 }
@@ -19,6 +22,9 @@ pub fn secs(seconds: u64) -> Duration {
 }
 
 pub fn config(yaml: &str) -> RecoveryConfig {
+    if yaml == DEFAULTS {
+        return RecoveryConfig::default();
+    }
     let loaded = RecoveryConfig::parse("test.yaml", yaml).unwrap();
     assert!(loaded.warnings.is_empty(), "{:?}", loaded.warnings);
     loaded.config

@@ -32,7 +32,7 @@ async fn an_injection_is_delivered_once_with_the_next_redo_and_the_last_ones_com
 #[tokio::test(start_paused = true)]
 async fn a_failure_that_returns_after_it_recovered_is_a_strike_unless_a_turn_was_seen_to_work() {
     for (says_so, escalates) in [(false, true), (true, false)] {
-        let engine = builder("{}").spawn().await.unwrap();
+        let engine = builder("").spawn().await.unwrap();
         let mut verdicts = vec![];
         for _ in 0..6 {
             let told = engine.report(&id("s"), failure()).await.unwrap();
@@ -108,7 +108,7 @@ async fn a_hook_that_blocks_stops_nobody() {
 #[tokio::test(start_paused = true)]
 async fn turns_that_work_without_a_failure_before_leave_no_state() {
     let shelf = crate::fixture::Shelf::default();
-    let engine = builder("{}").store(shelf.clone()).spawn().await.unwrap();
+    let engine = builder("").store(shelf.clone()).spawn().await.unwrap();
     for n in 0..100 {
         engine.turn_worked(&id(&format!("s{n}"))).unwrap();
         engine.reset(&id(&format!("s{n}"))).await.unwrap();

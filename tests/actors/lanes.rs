@@ -87,7 +87,7 @@ async fn a_queue_of_none_lets_in_whoever_finds_room() {
 
 #[tokio::test(start_paused = true)]
 async fn a_stated_wait_holds_the_lane_for_all_its_sessions_until_it_ends() {
-    let engine = engine("{}").await;
+    let engine = engine("").await;
     let started = Instant::now();
     // Another session of the lane fails first; its own retry would be due within seconds.
     let other = {
@@ -112,7 +112,7 @@ async fn a_stated_wait_holds_the_lane_for_all_its_sessions_until_it_ends() {
 
 #[tokio::test(start_paused = true)]
 async fn a_redos_failure_holds_the_lane_as_well_and_an_absurd_wait_is_bounded() {
-    let engine = engine("{}").await;
+    let engine = engine("").await;
     let first = engine.report(&id("s"), Report::text("503 Service Unavailable").with_lane(lane())).await.unwrap();
     assert!(engine.admit(&lane(), None).await.is_ok());
     engine.report_redo(&id("s"), throttled(1_000_000), Some(first.seq)).await.unwrap();
@@ -128,7 +128,7 @@ async fn a_redos_failure_holds_the_lane_as_well_and_an_absurd_wait_is_bounded() 
 
 #[tokio::test(start_paused = true)]
 async fn a_failure_that_states_no_wait_or_is_no_throttle_closes_nothing() {
-    let engine = engine("{}").await;
+    let engine = engine("").await;
     engine.report(&id("a"), Report::text("429 Too Many Requests").with_lane(lane())).await.unwrap();
     let ours = serde_json::json!({"status": 401, "message": "invalid api key", "headers": {"retry-after": "60"}});
     engine.report(&id("b"), Report::new(ours).with_lane(lane())).await.unwrap();
@@ -157,7 +157,7 @@ async fn a_lane_whose_actor_fails_keeps_its_queue_its_permits_and_its_hold() {
 
 #[tokio::test(start_paused = true)]
 async fn a_lane_that_nobody_uses_is_put_away() {
-    let engine = engine("{}").await;
+    let engine = engine("").await;
     for n in 0..100 {
         drop(engine.admit(&LaneKey::new(format!("lane-{n}")), None).await.unwrap());
     }

@@ -166,7 +166,7 @@ async fn a_late_answer_of_a_cancelled_episode_is_nobodys() {
 
 #[tokio::test(start_paused = true)]
 async fn a_strategy_registered_at_run_time_is_known_to_the_next_configuration() {
-    let engine = builder("{}").spawn().await.unwrap();
+    let engine = builder("").spawn().await.unwrap();
     engine.register_strategy_fn("own", |_| async { Answer::success("done") }).unwrap();
     assert!(engine.strategy_registry().known("own"));
     engine.reload(config(OWN)).await.unwrap();
