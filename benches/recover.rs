@@ -94,6 +94,8 @@ fn builder(durability: Durability) -> backstop::engine::EngineBuilder {
         .limits(|limits| {
             // Evaluated, but out of reach.
             limits.max_recoveries = 1_000_000;
+            limits.max_same_failure = 1_000_000;
+            limits.recovery_window = Duration::from_millis(5);
             limits.waiting_reports = 4_096;
         })
         .build()

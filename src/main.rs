@@ -1,1 +1,5 @@
-fn main() {}
+//! The `backstop` program; see [`backstop::cli`].
+
+fn main() -> std::process::ExitCode {
+    backstop::cli::main()
+}

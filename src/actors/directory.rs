@@ -168,7 +168,7 @@ impl Shared {
             Entry::Occupied(entry) => Ok(act(entry.get())),
             Entry::Vacant(place) => {
                 let entry = self.spawn_session(id.clone(), Arc::default(), 0)?;
-                Ok(act(&*place.insert(entry)))
+                Ok(act(&place.insert(entry)))
             }
         }
     }

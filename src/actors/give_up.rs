@@ -70,7 +70,7 @@ fn ended(shared: &Arc<Shared>, id: &SessionId, running: Option<Running>) -> Outc
         if let Some(mut episode) = memory.close() {
             outcome.notes.extend(episode.take_notes());
             outcome = Outcome::of(&episode, outcome.verdict, outcome.notes, running.durable, now);
-            shared.store(id, Stored::of(&memory, stored.revision + 1), None);
+            shared.store(id, Stored::of(&memory, shared.config().limits(), stored.revision + 1), None);
         }
     }
     outcome

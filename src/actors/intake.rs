@@ -10,7 +10,7 @@ use super::events::EngineEvent;
 use super::messages::{MetricsMsg, SessionMsg};
 use super::outcome::{EngineError, Outcome, Told};
 use super::session::SessionState;
-use crate::failure::{Detection, Kind, RecoveryError};
+use crate::failure::{Detection, RecoveryError};
 use crate::policy::machine::{Event, Looked, Redoer};
 use crate::policy::session::Intake;
 use crate::policy::{Unhandled, Verdict};
@@ -195,7 +195,8 @@ impl SessionState {
                 if *self.memory.history() != before {
                     self.save(None);
                 }
-                let outcome = Outcome::without_episode(self.id.clone(), refusal.verdict, Some(error), at.now);
+                let mut outcome = Outcome::without_episode(self.id.clone(), refusal.verdict, Some(error), at.now);
+                outcome.notes = refusal.notes;
                 self.tell_end(me, Arc::new(outcome), refusal.calls_host);
             }
             Ok(commands) => {
@@ -209,9 +210,9 @@ impl SessionState {
 
     /// The server stated a wait: nobody's redo goes to its lane before it ends (R4).
     fn hold_lane(&self, error: &RecoveryError) {
-        let is_throttle = matches!(error.kind, Kind::RateLimit | Kind::Overloaded | Kind::ServiceUnavailable);
-        let (Some(lane), Some(wait), true) = (&error.lane, error.details.retry_after, is_throttle) else { return };
-        let longest = self.shared.config().limits().max_wait;
+        let (Some(lane), Some(wait)) = (&error.lane, error.details.retry_after) else { return };
+        // One server's word must not close a lane for ever.
+        let longest = self.shared.config().limits().max_park;
         // An error is the engine's end.
         let _ = self.shared.lanes.hold(lane, error.timestamp + wait.min(longest));
     }

@@ -51,9 +51,21 @@ impl Failures {
     }
 }
 
+/// Whether an actor was killed: while it waits for a message it then gives its state back, like one that
+/// ends by itself (ractor 0.16.5).
+pub(crate) fn was_killed(reason: Option<&str>) -> bool {
+    reason == Some("killed")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_killed_actor_is_known_by_its_reason() {
+        assert!(was_killed(Some(&ractor::Signal::Kill.to_string())));
+        assert!(!was_killed(None) && !was_killed(Some("put away")));
+    }
 
     #[test]
     fn the_limit_holds_within_the_window_and_is_free_again_after_it() {

@@ -113,7 +113,7 @@ impl Lanes {
             Entry::Vacant(place) => {
                 let desk = Arc::new(LaneDesk::new(key.clone(), &self.limits));
                 let actor = self.spawn(&desk)?;
-                Ok(at(&*place.insert(LaneEntry { actor, desk })))
+                Ok(at(&place.insert(LaneEntry { actor, desk })))
             }
         }
     }

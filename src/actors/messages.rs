@@ -13,7 +13,6 @@ use crate::failure::{Detection, ErrorPattern, Kind, Report, SessionId, Timestamp
 use crate::policy::machine::{Event, Looked, PhaseName, Record, Redoer};
 use crate::policy::session::KeptVerdict;
 use crate::policy::{ChainKey, RecoveryAttempt};
-use crate::state::RecoveryMetricsSnapshot;
 use crate::strategy::SessionClient;
 
 /// What a session's actor is told. Outsiders' messages wait at the session's desk and the mailbox only
@@ -130,6 +129,8 @@ pub(crate) struct Adoption {
     pub redoer: Redoer,
     pub client: Option<Arc<dyn SessionClient>>,
     pub driver: Option<u64>,
+    /// Replaces the episode's own deadline.
+    pub deadline: Option<Timestamp>,
     pub wants: Wants,
     /// Gets `EngineError::NothingOpen` if no episode waits to be adopted.
     pub reply: ReplyTo,
@@ -202,16 +203,13 @@ pub(crate) enum PersistenceMsg {
 
 pub(crate) enum MetricsMsg {
     /// A failure was detected.
-    Detected {
-        kind: Kind,
-    },
+    Detected { kind: Kind },
     /// An episode ended, or a failure opened none.
     Ended(Arc<Outcome>),
     /// Disk trouble began.
     NotDurable,
-    Snapshot {
-        reply: oneshot::Sender<RecoveryMetricsSnapshot>,
-    },
+    /// Tell when everything sent before is counted.
+    Flush { done: oneshot::Sender<()> },
     #[cfg(any(test, feature = "test-util"))]
     Panic,
 }

@@ -1,16 +1,59 @@
-//! Aggregates what sessions tell it at the end of each episode.
+//! Aggregates what sessions tell it, once per episode.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use ractor::{Actor, ActorProcessingErr, ActorRef};
 
 use super::messages::MetricsMsg;
-use crate::state::RecoveryMetricsSnapshot;
+use super::outcome::Outcome;
+use crate::state::{EpisodeOutcome, RecoveryMetricsCollector, RecoveryMetricsSnapshot};
+use crate::strategy::StrategyRegistry;
 
 pub(crate) struct MetricsActor;
 
-/// Kept outside the actor, so that no panic loses it.
-pub(crate) type Collected = Arc<Mutex<RecoveryMetricsSnapshot>>;
+/// The counters, kept outside the actor, so that no panic loses them.
+#[derive(Clone)]
+pub(crate) struct Collected {
+    collector: Arc<Mutex<RecoveryMetricsCollector>>,
+    strategies: StrategyRegistry,
+}
+
+impl Collected {
+    fn lock(&self) -> MutexGuard<'_, RecoveryMetricsCollector> {
+        self.collector.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn ended(&self, outcome: &Outcome) {
+        let Some(error) = &outcome.error else { return };
+        let mut collector = self.lock();
+        for attempt in &outcome.attempts {
+            // A strategy registered since is a label of its own too.
+            if self.strategies.known(&attempt.strategy) {
+                collector.register_strategy(Arc::clone(&attempt.strategy));
+            }
+        }
+        collector.record_episode(&EpisodeOutcome {
+            verdict: &outcome.verdict,
+            category: error.category,
+            kind: &error.kind,
+            attempts: &outcome.attempts,
+            started: outcome.started,
+            ended: outcome.ended,
+            thawed: outcome.thawed,
+        });
+    }
+}
+
+/// Counters at zero, with a label for each strategy.
+pub(crate) fn collect(strategies: &StrategyRegistry) -> Collected {
+    let collector = RecoveryMetricsCollector::new(strategies.names());
+    Collected { collector: Arc::new(Mutex::new(collector)), strategies: strategies.clone() }
+}
+
+/// What was collected so far.
+pub(crate) fn snapshot(collected: &Collected) -> RecoveryMetricsSnapshot {
+    collected.lock().snapshot()
+}
 
 impl Actor for MetricsActor {
     type Msg = MetricsMsg;
@@ -27,21 +70,16 @@ impl Actor for MetricsActor {
         message: MetricsMsg,
         state: &mut Collected,
     ) -> Result<(), ActorProcessingErr> {
-        let mut collected = state.lock().unwrap_or_else(PoisonError::into_inner);
         match message {
-            MetricsMsg::Detected { .. } | MetricsMsg::Ended(_) | MetricsMsg::NotDurable => {}
-            MetricsMsg::Snapshot { reply } => {
-                let _ = reply.send(collected.clone());
+            MetricsMsg::Detected { kind } => state.lock().record_error(&kind),
+            MetricsMsg::Ended(outcome) => state.ended(&outcome),
+            MetricsMsg::NotDurable => state.lock().record_refused_write(),
+            MetricsMsg::Flush { done } => {
+                let _ = done.send(());
             }
             #[cfg(any(test, feature = "test-util"))]
             MetricsMsg::Panic => panic!("asked to panic"),
         }
-        collected.total_attempts += 0;
         Ok(())
     }
-}
-
-/// What was collected so far.
-pub(crate) fn snapshot(collected: &Collected) -> RecoveryMetricsSnapshot {
-    collected.lock().unwrap_or_else(PoisonError::into_inner).clone()
 }

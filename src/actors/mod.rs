@@ -37,15 +37,17 @@ pub(crate) use embed::incoming;
 pub use embed::{RecoveryMsg, RecoveryReply};
 pub use events::{EngineEvent, EventStream};
 pub use lane::{LanePermit, LanePressure, Refused};
-pub(crate) use messages::{Adoption, DetectorMsg, PersistenceMsg, SessionMsg, ask};
+pub(crate) use messages::{Adoption, DetectorMsg, MetricsMsg, PersistenceMsg, SessionMsg, ask};
 pub use messages::{EpisodeStatus, SessionStatus};
-pub(crate) use metrics::{Collected, snapshot};
+pub(crate) use metrics::{Collected, collect, snapshot};
 pub(crate) use outcome::Told;
 pub use outcome::{EngineError, Outcome};
 pub use runner::Runner;
 pub(crate) use runner::RunnerPool;
-pub(crate) use shared::{Shared, SharedParts, Stored};
+pub(crate) use shared::{ClientFactory, OnEscalate, Shared, SharedParts, Stored};
 pub(crate) use supervisor::{Root, RootArgs};
+#[cfg(feature = "test-util")]
+pub(crate) use writer::Latency;
 pub(crate) use writer::Writer;
 #[cfg(any(test, feature = "test-util"))]
-pub(crate) use {lane::LaneMsg, messages::MetricsMsg, session_supervisor::SupervisorMsg};
+pub(crate) use {lane::LaneMsg, session_supervisor::SupervisorMsg};

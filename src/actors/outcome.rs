@@ -29,6 +29,8 @@ pub struct Outcome {
     pub injections: Vec<Injection>,
     /// Every decision, oldest first.
     pub notes: Vec<Note>,
+    /// Whether a lane's thaw let it go on (R7).
+    pub thawed: bool,
     /// When the first failure was reported.
     pub started: Timestamp,
     /// When the verdict fell.
@@ -55,6 +57,7 @@ impl Outcome {
             attempts: vec![],
             injections: vec![],
             notes: vec![],
+            thawed: false,
             started: now,
             ended: now,
             durable: true,
@@ -73,6 +76,7 @@ impl Outcome {
             attempts: episode.attempts().to_vec(),
             injections: episode.injections().to_vec(),
             notes,
+            thawed: episode.thawed(),
             started: episode.started(),
             ended: now,
             durable,

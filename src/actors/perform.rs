@@ -148,7 +148,9 @@ impl SessionState {
         let Some(episode) = self.memory.episode() else { return };
         let (episode, redoer, seq) = (episode.id(), episode.redoer(), episode.seq());
         // Should this actor fail, the next one knows what the turn was given.
-        self.shared.stored.insert(self.id.clone(), Stored::of(&self.memory, self.revision));
+        self.shared
+            .stored
+            .insert(self.id.clone(), Stored::of(&self.memory, self.shared.config().limits(), self.revision));
         if redoer == Redoer::Client {
             return self.redo_by_client(redo, seq);
         }

@@ -89,6 +89,10 @@ impl PersistenceState {
             if !self.args.inline {
                 return self.in_background(me, move |writer| writer.write(&records));
             }
+            #[cfg(feature = "test-util")]
+            if !writer.latency().is_zero() {
+                return self.slowly(me, records);
+            }
             writer.write(&records);
             if self.settle(me) {
                 break;
@@ -120,6 +124,24 @@ impl PersistenceState {
             writer.queue().job_runs = false;
             if me.send_message(PersistenceMsg::Written).is_err() {
                 // The actor was replaced meanwhile.
+                let _ = shared.persistence().map(|now| now.send_message(PersistenceMsg::Written));
+            }
+        });
+    }
+
+    /// Writes as a disk that takes its time, under paused time.
+    #[cfg(feature = "test-util")]
+    fn slowly(&self, me: &ActorRef<PersistenceMsg>, records: Vec<StateRecord>) {
+        let (writer, shared, me) = (Arc::clone(&self.args.writer), Arc::clone(&self.args.shared), me.clone());
+        writer.queue().job_runs = true;
+        tokio::spawn(async move {
+            let half = writer.latency() / 2;
+            tokio::time::sleep(half).await;
+            writer.write(&records);
+            // Written, and nobody knows it yet.
+            tokio::time::sleep(half).await;
+            writer.queue().job_runs = false;
+            if me.send_message(PersistenceMsg::Written).is_err() {
                 let _ = shared.persistence().map(|now| now.send_message(PersistenceMsg::Written));
             }
         });

@@ -87,12 +87,15 @@ impl SessionState {
 
     /// Somebody offers to go on with an episode found on disk.
     pub(super) fn on_adoption(&mut self, me: &ActorRef<SessionMsg>, adoption: Adoption) {
-        let Adoption { redoer, client, driver, wants, reply, permit } = adoption;
+        let Adoption { redoer, client, driver, deadline, wants, reply, permit } = adoption;
         if !self.is_unowned() {
             let _ = reply.send(Err(EngineError::NothingOpen));
             return;
         }
         self.wait_for(wants, reply, permit);
+        if let Some(deadline) = deadline {
+            self.memory.set_deadline(deadline);
+        }
         self.adopt(me, redoer, client, driver);
     }
 

@@ -161,12 +161,16 @@ impl Drop for SessionState {
 
 /// The session's newest memory; one that cannot be read counts as none, aloud.
 fn remembered(shared: &Shared, id: &SessionId) -> (SessionMemory, u64) {
-    let Some(stored) = shared.stored.get(id).map(|stored| stored.clone()) else { return Default::default() };
+    let Some(stored) = shared.stored.get(id).map(|stored| stored.clone()) else {
+        // Above every revision of a session of this name that was forgotten.
+        return (SessionMemory::default(), shared.now().as_millis());
+    };
     let memory = serde_json::from_slice(&stored.memory).unwrap_or_else(|error| {
         tracing::warn!(session = %id, %error, "the stored state cannot be read; the session starts anew");
         SessionMemory::default()
     });
-    (memory, stored.revision)
+    // A sweep may be letting go of it just now, under the next revision.
+    (memory, stored.revision.max(shared.now().as_millis()))
 }
 
 impl SessionState {
@@ -299,7 +303,7 @@ impl SessionState {
     pub fn save(&mut self, ack: Option<SaveAck>) -> bool {
         self.revision += 1;
         self.running(|running| (running.opening, running.result) = (None, None));
-        self.shared.store(&self.id, Stored::of(&self.memory, self.revision), ack)
+        self.shared.store(&self.id, Stored::of(&self.memory, self.shared.config().limits(), self.revision), ack)
     }
 
     fn status(&self) -> SessionStatus {

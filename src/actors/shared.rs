@@ -21,7 +21,7 @@ use super::{EngineError, Outcome};
 use crate::failure::{PatternRegistry, SessionId, Timestamp};
 use crate::policy::machine::{Moment, Plan};
 use crate::policy::session::SessionMemory;
-use crate::policy::{Durability, RecoveryConfig, seed};
+use crate::policy::{Durability, Limits, RecoveryConfig, seed};
 use crate::state::StateRecord;
 use crate::strategy::{SessionClient, StrategyRegistry};
 
@@ -66,15 +66,23 @@ pub(crate) struct Stored {
     pub revision: u64,
     pub memory: Arc<[u8]>,
     pub has_episode: bool,
+    /// From when on it need not be remembered any more (R11).
+    pub spent_from: Option<Timestamp>,
 }
 
 impl Stored {
     /// What is to be remembered now.
-    pub fn of(memory: &SessionMemory, revision: u64) -> Self {
+    pub fn of(memory: &SessionMemory, limits: &Limits, revision: u64) -> Self {
         let snapshot = memory.snapshot();
         // Maps have text keys and numbers are finite, so this cannot fail; if it did, reading would say so.
         let text = serde_json::to_vec(&snapshot).unwrap_or_default();
-        Self { revision, memory: text.into(), has_episode: snapshot.open_episode().is_some() }
+        Self::read(text.into(), &snapshot, limits, revision)
+    }
+
+    /// The same for a memory that was read from this text.
+    pub fn read(text: Arc<[u8]>, memory: &SessionMemory, limits: &Limits, revision: u64) -> Self {
+        let (has_episode, spent_from) = (memory.open_episode().is_some(), memory.spent_from(limits));
+        Self { revision, memory: text, has_episode, spent_from }
     }
 }
 
@@ -260,13 +268,37 @@ impl Shared {
         if self.config().durability() == Durability::Off {
             return false;
         }
-        if self.writer.push(writer::Entry { record, ack })
+        self.push(writer::Entry { record, ack });
+        true
+    }
+
+    /// Lets go of sessions that nobody uses and that have nothing to be remembered any more (R11).
+    pub fn sweep(&self) {
+        let now = self.now();
+        let is_spent = |stored: &Stored| stored.spent_from.is_some_and(|from| now > from);
+        let spent = self.stored.iter().filter(|stored| is_spent(stored) && self.directory.get(stored.key()).is_none());
+        let mut spent: Vec<_> = spent.map(|stored| stored.key().clone()).collect();
+        spent.sort();
+        for id in spent {
+            if let Some((id, stored)) = self.stored.remove_if(&id, |_, stored| is_spent(stored)) {
+                self.forget(&id, stored.revision + 1);
+            }
+        }
+    }
+
+    fn forget(&self, id: &SessionId, revision: u64) {
+        if self.config().durability() != Durability::Off {
+            self.push(writer::Entry { record: StateRecord::forgotten(id.clone(), revision), ack: None });
+        }
+    }
+
+    fn push(&self, entry: writer::Entry) {
+        if self.writer.push(entry)
             && let Some(persistence) = self.persistence()
         {
             // A writer that is being replaced looks at the queue first.
             let _ = persistence.send_message(PersistenceMsg::Wake);
         }
-        true
     }
 
     /// Tells the host of an escalation; a panic of its hook stays outside.

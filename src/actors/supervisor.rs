@@ -6,7 +6,7 @@ use ractor::{Actor, ActorCell, ActorProcessingErr, ActorRef, SupervisionEvent};
 
 use super::detector::DetectorActor;
 use super::embed::RecoveryMsg;
-use super::intensity::Intensity;
+use super::intensity::{Intensity, was_killed};
 use super::messages::SessionMsg;
 use super::metrics::{Collected, MetricsActor};
 use super::persistence::{PersistenceActor, PersistenceArgs};
@@ -79,8 +79,10 @@ impl Actor for Root {
     ) -> Result<(), ActorProcessingErr> {
         match event {
             SupervisionEvent::ActorFailed(cell, _) => state.ended(&me, &cell, true).await,
-            // One that ends by itself gives no reason: a lane out of use.
-            SupervisionEvent::ActorTerminated(cell, _, reason) => state.ended(&me, &cell, reason.is_some()).await,
+            // One that ends by itself gives its state back: a lane out of use, or somebody else's actor.
+            SupervisionEvent::ActorTerminated(cell, left, reason) => {
+                state.ended(&me, &cell, left.is_none() || was_killed(reason.as_deref())).await
+            }
             _ => Ok(()),
         }
     }
@@ -103,7 +105,7 @@ impl RootState {
                 actor.get_cell()
             }
             Which::Metrics => {
-                let (actor, _) = Actor::spawn_linked(None, MetricsActor, Arc::clone(collected), me).await?;
+                let (actor, _) = Actor::spawn_linked(None, MetricsActor, collected.clone(), me).await?;
                 shared.set_metrics(actor.clone());
                 actor.get_cell()
             }

@@ -15,7 +15,13 @@ use crate::state::{RecoveryStateStore, StateError, StateRecord};
 pub(crate) struct Writer {
     store: Mutex<Box<dyn RecoveryStateStore>>,
     queue: Mutex<Queue>,
+    #[cfg(feature = "test-util")]
+    latency: std::sync::OnceLock<Latency>,
 }
+
+/// How long an append takes now, in the virtual time of a simulated disk.
+#[cfg(feature = "test-util")]
+pub(crate) type Latency = Arc<dyn Fn() -> std::time::Duration + Send + Sync>;
 
 #[derive(Default)]
 pub(crate) struct Queue {
@@ -74,7 +80,24 @@ impl Writer {
     const VIEWS: usize = 32;
 
     pub fn new(store: Box<dyn RecoveryStateStore>) -> Arc<Self> {
-        Arc::new(Self { store: Mutex::new(store), queue: Mutex::default() })
+        Arc::new(Self {
+            store: Mutex::new(store),
+            queue: Mutex::default(),
+            #[cfg(feature = "test-util")]
+            latency: std::sync::OnceLock::new(),
+        })
+    }
+
+    /// Makes appends take time; the first call counts.
+    #[cfg(feature = "test-util")]
+    pub fn set_latency(&self, latency: Latency) {
+        let _ = self.latency.set(latency);
+    }
+
+    /// How long an append takes that is written in the handler.
+    #[cfg(feature = "test-util")]
+    pub fn latency(&self) -> std::time::Duration {
+        self.latency.get().map(|latency| latency()).unwrap_or_default()
     }
 
     pub fn queue(&self) -> MutexGuard<'_, Queue> {

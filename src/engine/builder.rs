@@ -4,7 +4,7 @@ use std::sync::Arc;
 use ractor::ActorCell;
 
 use super::{RecoveryEngine, StartError};
-use crate::actors::{Clock, Outcome, Runner, SystemClock};
+use crate::actors::{ClientFactory, Clock, OnEscalate, Outcome, Runner, SystemClock};
 use crate::failure::{ErrorPattern, PatternRegistry, SessionId};
 use crate::policy::{Answer, RecoveryConfig};
 use crate::state::RecoveryStateStore;
@@ -28,9 +28,12 @@ pub struct EngineBuilder {
     pub(super) strategies: StrategyRegistry,
     pub(super) named: Result<(), UnnamedStrategy>,
     pub(super) patterns: PatternRegistry,
-    pub(super) on_escalate: Option<Arc<dyn Fn(Arc<Outcome>) + Send + Sync>>,
-    pub(super) clients: Option<Arc<dyn Fn(&SessionId) -> Option<Arc<dyn SessionClient>> + Send + Sync>>,
+    pub(super) on_escalate: Option<OnEscalate>,
+    pub(super) clients: Option<ClientFactory>,
     pub(super) seed: Option<u64>,
+    /// How long each append takes, in virtual time.
+    #[cfg(feature = "test-util")]
+    pub(super) disk_latency: Option<crate::actors::Latency>,
 }
 
 impl Default for EngineBuilder {
@@ -46,6 +49,8 @@ impl Default for EngineBuilder {
             on_escalate: None,
             clients: None,
             seed: None,
+            #[cfg(feature = "test-util")]
+            disk_latency: None,
         }
     }
 }

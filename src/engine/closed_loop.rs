@@ -13,14 +13,14 @@ macro_rules! until_it_works {
         let mut driver = Driver::new(&$session);
         let mut $next = driver.begin(&$session).await.map_err(|cause| Stopped { error: None, cause })?;
         loop {
-            let admitted = driver.admit(&$session).await.map_err(|cause| Stopped { error: None, cause })?;
+            let admitted = driver.admit(&$session, &$next).await.map_err(|cause| Stopped { error: None, cause })?;
             let result = driver.within_deadline($turn).await;
             drop(admitted);
             match result {
                 None => return Err(Stopped { error: None, cause: driver.too_late(&$session).await }),
                 Some(Ok(value)) => return Ok(Done { value, recovery: driver.worked(&$session).await }),
                 Some(Err(error)) => {
-                    let report = $session.completed($session.reporter.report(&error));
+                    let report = $session.completed($session.reporter.report(&error), &$next);
                     match driver.failed(&$session, report).await {
                         Ok(redo) => $next = redo,
                         Err(cause) => return Err(Stopped { error: Some(error), cause }),

@@ -39,7 +39,7 @@ impl Driver {
     /// The first turn, or the one at which an episode found on disk goes on.
     pub async fn begin<R>(&mut self, session: &SessionHandle<R>) -> Result<Turn, StopCause> {
         self.armed = true;
-        match session.adopt(Redoer::Caller, session.client.clone(), Some(self.token)).await? {
+        match session.adopt(Redoer::Caller, session.client.clone(), Some(self.token), self.deadline).await? {
             Some(told) => self.follow(told),
             None => {
                 self.armed = false;
@@ -77,11 +77,22 @@ impl Driver {
 
     /// Tells the session that its redo worked, and hears the verdict.
     pub async fn worked<R>(&mut self, session: &SessionHandle<R>) -> Option<Arc<Outcome>> {
-        let (_, seq) = self.current.take()?;
+        let Some((_, seq)) = self.current.take() else {
+            self.worked_at_once(session);
+            return None;
+        };
         let permit = session.engine.room(&self.id, Room::Control).ok()?;
         let (reply, answer) = oneshot::channel();
         self.shared.send(&self.id, SessionMsg::Worked { seq, reply: Some((reply, permit)) }).ok()?;
         self.verdict_from(answer).await
+    }
+
+    /// A turn that worked at once shows that the session's last recovery held (R16).
+    fn worked_at_once<R>(&self, session: &SessionHandle<R>) {
+        if self.shared.stored.contains_key(&self.id) {
+            // A session that is too busy to be told has an episode, which will tell.
+            let _ = session.engine.turn_worked(&self.id);
+        }
     }
 
     async fn verdict_from(&mut self, answer: oneshot::Receiver<Result<Told, EngineError>>) -> Option<Arc<Outcome>> {
@@ -123,8 +134,8 @@ impl Driver {
     }
 
     /// Waits for the lane, as long as the deadline allows.
-    pub async fn admit<R>(&mut self, session: &SessionHandle<R>) -> Result<Option<LanePermit>, StopCause> {
-        let Some(lane) = &session.lane else { return Ok(None) };
+    pub async fn admit<R>(&mut self, session: &SessionHandle<R>, turn: &Turn) -> Result<Option<LanePermit>, StopCause> {
+        let Some(lane) = &session.lane_of(turn) else { return Ok(None) };
         loop {
             match session.engine.admit(lane, self.time_left()).await {
                 Ok(permit) => return Ok(Some(permit)),

@@ -6,8 +6,8 @@ use tokio::sync::{OnceCell, oneshot};
 
 use super::{EngineBuilder, SessionHandle, Shutdown};
 use crate::actors::{
-    Collected, DetectorMsg, EngineError, EventStream, LanePermit, LanePressure, Permit, RecoveryMsg, Refused, Room,
-    SessionMsg, SessionStatus, Shared, ask,
+    Collected, DetectorMsg, EngineError, EventStream, LanePermit, LanePressure, MetricsMsg, Permit, RecoveryMsg,
+    Refused, Room, SessionMsg, SessionStatus, Shared, ask,
 };
 use crate::failure::{Detection, ErrorPattern, LaneKey, PatternRegistry, Report, SessionId};
 use crate::policy::config::PatternSpec;
@@ -176,9 +176,20 @@ impl RecoveryEngine {
         Ok(())
     }
 
-    /// What recovery has done so far.
+    /// What recovery has done so far. Sessions report when an episode ends, so the last moments may
+    /// still be on their way.
     pub fn metrics(&self) -> RecoveryMetricsSnapshot {
         crate::actors::snapshot(&self.collected)
+    }
+
+    /// The same, once everything that was sent before is counted.
+    ///
+    /// # Errors
+    ///
+    /// [`EngineError::Stopped`] at the engine's end.
+    pub async fn settled_metrics(&self) -> Result<RecoveryMetricsSnapshot, EngineError> {
+        ask(&self.shared, Shared::metrics, |done| MetricsMsg::Flush { done }).await?;
+        Ok(self.metrics())
     }
 
     /// What happens from now on, as a bounded stream with marks where this receiver missed something.
@@ -299,7 +310,7 @@ fn own_patterns(config: &RecoveryConfig) -> Vec<ErrorPattern> {
     config.patterns().iter().filter_map(compiled).collect()
 }
 
-pub(super) fn add_patterns(patterns: &mut PatternRegistry, config: &RecoveryConfig) {
+pub(crate) fn add_patterns(patterns: &mut PatternRegistry, config: &RecoveryConfig) {
     for pattern in own_patterns(config) {
         patterns.register(pattern);
     }

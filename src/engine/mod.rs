@@ -10,6 +10,8 @@ mod handle;
 mod open_loop;
 mod session;
 mod shutdown;
+#[cfg(feature = "test-util")]
+pub mod simulator;
 mod start;
 mod supervisor;
 mod to_report;
@@ -19,6 +21,8 @@ pub use ended::{Done, Recovered, StopCause, Stopped};
 #[cfg(any(test, feature = "test-util"))]
 pub use failing::Target;
 pub use handle::RecoveryEngine;
+#[cfg(feature = "cli")]
+pub(crate) use handle::add_patterns;
 pub use session::SessionHandle;
 pub use shutdown::Shutdown;
 pub use start::StartError;

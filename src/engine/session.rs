@@ -8,9 +8,9 @@ use super::ended::{Recovered, StopCause, Stopped};
 use super::to_report::{ByFunction, ByTrait, ToReport};
 use crate::actors::{Adoption, EngineError, Incoming, Outcome, Room, SessionMsg, Told, Wants};
 use crate::failure::{Category, Detection, LaneKey, RecoveryError, Report, SessionId, Timestamp};
-use crate::policy::Verdict;
 use crate::policy::machine::Redoer;
 use crate::policy::session::ReportKey;
+use crate::policy::{Turn, Verdict};
 use crate::strategy::SessionClient;
 
 /// One session as its caller drives it: its lane, client and deadline, then one of the loops.
@@ -84,7 +84,7 @@ impl<R> SessionHandle<R> {
         category: Option<Category>,
     ) -> Result<Recovered, Stopped<RecoveryError>> {
         let shared = Arc::clone(self.engine.shared());
-        let report = self.completed(error.to_report());
+        let report = self.completed(error.to_report(), &Turn::first(self.id.clone()));
         let (patterns, now) = (shared.patterns(), shared.now());
         let detection = match category {
             _ if report.cancelled => Detection::Cancelled,
@@ -105,9 +105,16 @@ impl<R> SessionHandle<R> {
         }
     }
 
-    /// What the caller left out of a report and this session knows.
-    pub(super) fn completed(&self, mut report: Report) -> Report {
-        report.lane = report.lane.or_else(|| self.lane.clone());
+    /// The lane that a turn uses: another model is another lane.
+    pub(super) fn lane_of(&self, turn: &Turn) -> Option<LaneKey> {
+        let lane = self.lane.as_ref()?;
+        Some(turn.model.as_ref().map_or_else(|| lane.clone(), |model| lane.with_model(model)))
+    }
+
+    /// What the caller left out of a report on this turn and the session knows.
+    pub(super) fn completed(&self, mut report: Report, turn: &Turn) -> Report {
+        report.lane = report.lane.or_else(|| self.lane_of(turn));
+        report.model = report.model.or_else(|| turn.model.clone());
         report
     }
 
@@ -134,6 +141,7 @@ impl<R> SessionHandle<R> {
         redoer: Redoer,
         client: Option<Arc<dyn SessionClient>>,
         driver: Option<u64>,
+        deadline: Option<Timestamp>,
     ) -> Result<Option<Told>, EngineError> {
         let shared = self.engine.shared();
         if !shared.stored.get(&self.id).is_some_and(|stored| stored.has_episode) {
@@ -141,7 +149,8 @@ impl<R> SessionHandle<R> {
         }
         let permit = self.engine.room(&self.id, Room::Control)?;
         let (reply, answer) = oneshot::channel();
-        let adoption = Adoption { redoer, client, driver, wants: wants(redoer), reply, permit };
+        let wants = wants(redoer);
+        let adoption = Adoption { redoer, client, driver, deadline, wants, reply, permit };
         shared.send(&self.id, SessionMsg::Adopt(Box::new(adoption)))?;
         match answer.await.map_err(|_| shared.lost())? {
             Ok(told) => Ok(Some(told)),
@@ -210,7 +219,7 @@ impl RecoveryEngine {
     pub async fn resume(&self, id: &SessionId) -> Result<Arc<Outcome>, EngineError> {
         let client = self.shared().make_client(id);
         let redoer = redoer_of(client.as_ref());
-        match self.session(id.clone()).adopt(redoer, client, None).await? {
+        match self.session(id.clone()).adopt(redoer, client, None, None).await? {
             Some(Told::Stop(outcome)) => Ok(outcome),
             Some(Told::Redo { .. }) | None => Err(EngineError::NothingOpen),
         }

@@ -9,6 +9,7 @@ use super::RecoveryEngine;
 use super::builder::{EngineBuilder, Place};
 use crate::actors::{Root, RootArgs, Runner, RunnerPool, Shared, SharedParts, Stored, Writer};
 use crate::policy::Durability;
+use crate::policy::session::SessionMemory;
 use crate::state::{FileStore, MemoryStore, RecoveryStateStore, StateError};
 use crate::strategy::UnnamedStrategy;
 
@@ -38,6 +39,11 @@ pub(super) async fn start(builder: EngineBuilder, parent: Option<ActorCell>) -> 
         .map_err(StartError::Runtime)?;
     let mut patterns = builder.patterns.with_text_cap(limits.detect_bytes);
     super::handle::add_patterns(&mut patterns, &builder.config);
+    let writer = Writer::new(store);
+    #[cfg(feature = "test-util")]
+    if let Some(latency) = builder.disk_latency {
+        writer.set_latency(latency);
+    }
     let shared = Shared::new(SharedParts {
         clock: builder.clock,
         strategies: builder.strategies,
@@ -46,13 +52,13 @@ pub(super) async fn start(builder: EngineBuilder, parent: Option<ActorCell>) -> 
         patterns,
         on_escalate: builder.on_escalate,
         client_factory: builder.clients,
-        writer: Writer::new(store),
+        writer,
         seed: builder.seed,
     });
     let inline = builder.runner == Runner::Inline;
     remember(&shared, inline).await?;
-    let collected = Arc::default();
-    let args = RootArgs { shared: Arc::clone(&shared), collected: Arc::clone(&collected), inline };
+    let collected = crate::actors::collect(&shared.strategies);
+    let args = RootArgs { shared: Arc::clone(&shared), collected: collected.clone(), inline };
     let (root, _) = match parent {
         None => Actor::spawn(None, Root, args).await?,
         Some(parent) => Actor::spawn_linked(None, Root, args, parent).await?,
@@ -76,21 +82,26 @@ fn open_files(dir: PathBuf) -> Result<Box<dyn RecoveryStateStore>, StartError> {
     Ok(Box::new(store))
 }
 
-/// Publishes what the store remembers.
+/// Publishes what the store remembers, and lets go of what nobody needs any more (R11).
 async fn remember(shared: &Arc<Shared>, inline: bool) -> Result<(), StartError> {
     let known = Arc::clone(shared);
     let load = move || {
+        let config = known.config();
         known.writer.with_store(|store| {
             for summary in store.list()? {
                 if let Some(record) = store.load(&summary.session)?
                     && let Some(memory) = record.memory
                 {
-                    let stored = Stored { revision: record.revision, memory, has_episode: summary.open };
+                    // One that cannot be read is told so aloud when it is needed.
+                    let read = serde_json::from_slice::<SessionMemory>(&memory).unwrap_or_default();
+                    let stored = Stored::read(memory, &read, config.limits(), record.revision);
                     known.stored.insert(record.session, stored);
                 }
             }
             Ok::<_, StateError>(())
-        })
+        })?;
+        known.sweep();
+        Ok::<_, StateError>(())
     };
     if inline { Ok(load()?) } else { Ok(off_the_runtime(load).await??) }
 }

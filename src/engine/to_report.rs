@@ -2,7 +2,7 @@ use std::error::Error;
 
 use crate::failure::Report;
 
-/// What can be reported as a failed turn: every error, and a [`Report`] itself.
+/// What can be reported as a failed turn: every error, a [`Report`] itself among them.
 ///
 /// For other types give the closed loop a function of your own with `report_with`.
 pub trait ToReport {
@@ -13,12 +13,6 @@ pub trait ToReport {
 impl<E: Error + 'static> ToReport for E {
     fn to_report(&self) -> Report {
         Report::from_error(self)
-    }
-}
-
-impl ToReport for Report {
-    fn to_report(&self) -> Report {
-        self.clone()
     }
 }
 

@@ -90,6 +90,10 @@ pub(crate) fn read(walk: &mut Walk) {
             if err_rest.contains("turn interrupted") {
                 walk.verdict = Some(Shape::Cancelled);
             }
+            if let (None, None, Some(error)) = (&err, &out, err_events.last()) {
+                // An error object alone on standard error, of no agent that is known.
+                walk.value(error, 1);
+            }
             for text in [err, out].into_iter().flatten() {
                 walk.push_text(&text);
             }

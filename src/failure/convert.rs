@@ -44,7 +44,8 @@ impl Report {
 
     /// A report of a Rust error and the causes below it.
     ///
-    /// `std::io::Error`s anywhere in the chain give their kind as a fact.
+    /// `std::io::Error`s anywhere in the chain give their kind as a fact. A report that stands in the
+    /// chain already is taken as it is.
     ///
     /// ```
     /// use backstop::failure::{Kind, PatternRegistry, Report, Timestamp};
@@ -57,6 +58,9 @@ impl Report {
         let mut chain = Vec::new();
         let mut next = Some(error);
         while let Some(error) = next.filter(|_| chain.len() < MAX_CHAIN) {
+            if let Some(report) = error.downcast_ref::<Self>() {
+                return report.clone();
+            }
             chain.push(one_error(error));
             next = error.source();
         }

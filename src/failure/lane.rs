@@ -29,6 +29,24 @@ impl LaneKey {
         }
     }
 
+    /// The lane of another model, written `provider/name` or `name`, as used by the same account.
+    ///
+    /// ```
+    /// use backstop::LaneKey;
+    ///
+    /// let lane = LaneKey::of("acme", "large", "team-a");
+    /// assert_eq!(lane.with_model("small").as_str(), "acme/small@team-a");
+    /// assert_eq!(lane.with_model("other/tiny").as_str(), "other/tiny@team-a");
+    /// assert_eq!(LaneKey::new("my-lane").with_model("small").as_str(), "my-lane/small");
+    /// ```
+    #[must_use]
+    pub fn with_model(&self, model: &str) -> Self {
+        let (path, account) = self.0.rsplit_once('@').unwrap_or((&self.0, ""));
+        let own_provider = path.split_once('/').map_or(path, |(provider, _)| provider);
+        let (provider, name) = model.split_once('/').unwrap_or((own_provider, model));
+        Self::of(provider, name, account)
+    }
+
     /// The key as text.
     pub fn as_str(&self) -> &str {
         &self.0

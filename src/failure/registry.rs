@@ -342,6 +342,12 @@ mod tests {
     }
 
     #[test]
+    fn an_error_object_alone_on_standard_error_is_the_cause() {
+        let stderr = r#"{"name":"TypeError","message":"fetch failed","cause":{"code":"UND_ERR_SOCKET"}}"#;
+        assert_eq!(kind(json!({"exit_code": 1, "stdout": "", "stderr": stderr})), Some(Kind::Network));
+    }
+
+    #[test]
     fn an_unknown_error_is_other_and_ordinary_output_is_none() {
         assert_eq!(kind(json!({"error": {"message": "flux capacitor misaligned"}})), Some(Kind::Other));
         assert_eq!(kind(json!({"tool": "read", "output": "Error: 429 rate limit"})), None);

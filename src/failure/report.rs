@@ -1,9 +1,10 @@
+use std::fmt;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::LaneKey;
+use super::{LaneKey, mask};
 
 /// Where a reported value comes from; it decides which rules may look at it (R1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
@@ -149,3 +150,19 @@ impl Report {
         self
     }
 }
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const SHOWN: usize = 200;
+        let text = match &self.value {
+            Value::String(text) => text.clone(),
+            Value::Null => "no value".to_owned(),
+            value => value.to_string(),
+        };
+        let shown: String = text.chars().take(SHOWN).collect();
+        write!(f, "failed turn: {}", mask(&shown))
+    }
+}
+
+/// A closed loop may return its report as it is.
+impl std::error::Error for Report {}

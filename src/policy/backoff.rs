@@ -32,6 +32,9 @@ impl Default for Backoff {
 }
 
 impl Backoff {
+    /// The share of a wait that jitter leaves at least.
+    pub const SHORTEST_SHARE: f64 = 0.5;
+
     /// Steps of growth that are worked out. A factor of 2 outgrows every number by then; one so near
     /// to 1 that it has not reached the cap stays where it is.
     const MAX_GROWTH: u32 = 1_024;
@@ -45,7 +48,7 @@ impl Backoff {
         if !self.jitter {
             return full;
         }
-        let share = 0.5 + 0.5 * seed::unit(seed::mix(seed, u64::from(n)));
+        let share = Self::SHORTEST_SHARE + (1.0 - Self::SHORTEST_SHARE) * seed::unit(seed::mix(seed, u64::from(n)));
         bounded(full.as_secs_f64() * share, full)
     }
 

@@ -26,6 +26,10 @@ pub struct RecoveryMetricsSnapshot {
     pub total_attempts: u64,
     /// Episodes that ended recovered.
     pub successful_recoveries: u64,
+    /// Recovered episodes that a lane's thaw ended (ours).
+    pub thawed_recoveries: u64,
+    /// Batches of records that the disk refused (ours).
+    pub refused_writes: u64,
     /// Episodes that ended aborted.
     pub aborted_chains: u64,
     /// Episodes that ended exhausted.
@@ -60,6 +64,8 @@ pub struct Tally {
 pub struct Percentiles {
     /// How many spans were seen.
     pub count: u64,
+    /// All of them together.
+    pub sum: u64,
     /// Half of them were at most this long.
     pub p50: u64,
     /// Nine in ten were at most this long.

@@ -3,10 +3,12 @@
 //! A [`RecoveryStateStore`] keeps one [`StateRecord`] for each session: [`FileStore`] in a log with
 //! readable views beside it, [`MemoryStore`] for the life of the process, [`NullStore`] not at all.
 
+mod collector;
 mod disk;
 mod error;
 mod file;
 mod frame;
+mod histogram;
 mod import;
 mod index;
 mod inspect;
@@ -16,6 +18,7 @@ mod metrics;
 mod note;
 mod place;
 mod plain;
+mod prometheus;
 mod replay;
 mod sha256;
 mod stem;
@@ -27,12 +30,14 @@ mod views;
 #[cfg(test)]
 mod faults;
 
+pub use collector::{EpisodeOutcome, RecoveryMetricsCollector};
 pub use error::StateError;
 pub use file::{FileStore, FileStoreOptions};
 pub use inspect::Inspection;
 pub use metrics::{Percentiles, RecoveryMetricsSnapshot, Tally};
 pub use note::StateNote;
 pub use plain::{MemoryStore, NullStore};
+pub use prometheus::to_prometheus;
 pub use stem::file_stem;
 pub use store::{RecoveryStateStore, StateRecord};
 pub use summary::SessionSummary;

@@ -26,8 +26,11 @@
 mod attempt;
 pub mod built_in;
 mod carry;
+#[cfg(test)]
+mod chain_vectors;
 mod client;
 mod delivery;
+mod forecast;
 mod func;
 mod registry;
 mod settings;
@@ -41,6 +44,7 @@ pub use attempt::{Attempt, AttemptParts, EarlierAttempt};
 pub(crate) use carry::carry;
 pub use client::{ClientCall, ClientError, Prompt, SessionClient};
 pub(crate) use delivery::{Delivery, delivery};
+pub use forecast::forecast;
 pub use func::FnStrategy;
 pub(crate) use registry::Strategy;
 pub use registry::{StrategyRegistry, UnnamedStrategy};

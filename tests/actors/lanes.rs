@@ -117,21 +117,19 @@ async fn a_redos_failure_holds_the_lane_as_well_and_an_absurd_wait_is_bounded() 
     assert!(engine.admit(&lane(), None).await.is_ok());
     engine.report_redo(&id("s"), throttled(1_000_000), Some(first.seq)).await.unwrap();
     let refused = engine.admit(&lane(), None).await.unwrap_err();
-    assert_eq!(refused, Refused::Closed { not_before: START + secs(300) });
+    assert_eq!(refused, Refused::Closed { not_before: START + secs(1_800) });
     // A shorter wait does not open it early, and one that is out of date says nothing.
     engine.report(&id("other"), throttled(5)).await.unwrap();
-    engine.report_redo(&id("s"), throttled(299), Some(first.seq)).await.unwrap();
+    engine.report_redo(&id("s"), throttled(1_799), Some(first.seq)).await.unwrap();
     assert_eq!(engine.admit(&lane(), None).await.unwrap_err(), refused);
-    sleep(secs(300)).await;
+    sleep(secs(1_800)).await;
     assert!(engine.admit(&lane(), None).await.is_ok());
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_failure_that_states_no_wait_or_is_no_throttle_closes_nothing() {
+async fn a_failure_that_states_no_wait_closes_nothing() {
     let engine = engine("").await;
     engine.report(&id("a"), Report::text("429 Too Many Requests").with_lane(lane())).await.unwrap();
-    let ours = serde_json::json!({"status": 401, "message": "invalid api key", "headers": {"retry-after": "60"}});
-    engine.report(&id("b"), Report::new(ours).with_lane(lane())).await.unwrap();
     assert!(engine.admit(&lane(), None).await.is_ok());
 }
 

@@ -44,7 +44,7 @@ fn attempts_become_kept_history_with_the_verdict_that_the_last_one_implies() {
         assert_eq!(kept.attempts.len(), results.len());
         assert_eq!((kept.attempts[0].episode, kept.attempts[0].seq), (1, 1));
         assert_eq!(kept.attempts[0].timestamp.as_millis(), 1_000);
-        assert_eq!((memory.episodes(), memory.history().is_empty()), (1, true), "no limit counts it");
+        assert_eq!((memory.episodes(), memory.history().recoveries()), (1, 0), "no limit counts it");
     }
 }
 

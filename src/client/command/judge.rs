@@ -27,7 +27,8 @@ pub enum Judgement {
 ///
 /// The report's value is `{"exit_code", "signal"?, "stderr", "stdout"}` with the ends of both streams, and
 /// beside them what is known for certain: `error` (what the agent's JSON says), `message` (why it
-/// counts as a failure) and `code` (its kind, where a time-out, an exit code or the result tells it).
+/// counts as a failure) and `code` (its kind, where a time-out, an exit code or the result tells it). Where
+/// the rules found a failure in spite of a zero exit code, `is_error` takes its place.
 ///
 /// A run that a time-out ended has failed, unless the agent's own result or a success pattern shows
 /// that the turn was done and only the process lingered.
@@ -157,6 +158,13 @@ impl<'r> Run<'r> {
             Exit::Signal(name) => (None, Some(name.clone())),
             Exit::NotStarted => (None, None),
         };
+        // Where the rules know better than a zero exit code, it is no fact that detection may trust.
+        let known_better = matches!(why, Why::ResultFailed | Why::JsonError | Why::Matched(_) | Why::NoSuccess);
+        let refuted = exit_code == Some(0) && known_better;
+        let exit_code = exit_code.filter(|_| !refuted);
+        if refuted {
+            value.insert("is_error".to_owned(), true.into());
+        }
         value.insert("exit_code".to_owned(), json!(exit_code));
         if let Some(signal) = &signal {
             value.insert("signal".to_owned(), json!(**signal));

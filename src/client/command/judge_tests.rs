@@ -69,7 +69,9 @@ fn a_failure_pattern_counts_on_both_streams_and_gives_its_line() {
     let rules = matching("^litellm\\.\\w+Error", "");
     let report = failure(&rules, &ended(0, "Tokens: 3\nlitellm.RateLimitError: wait 644ms\n", ""));
     assert_eq!(report.value["message"], "litellm.RateLimitError: wait 644ms");
-    assert_eq!(report.exit_code, Some(0));
+    assert_eq!(report.exit_code, None, "a zero that is known to be wrong is no fact");
+    let found = crate::PatternRegistry::new().detect_first(&report, crate::Timestamp::default());
+    assert_eq!(found.into_failure().unwrap().kind, Kind::RateLimit);
     assert!(matches!(judge(&rules, &ended(0, "", "x\nlitellm.APIError")), Judgement::Failed(_)));
     assert_eq!(judge(&rules, &ended(0, "about litellm.APIError", "")), Judgement::Worked);
 }

@@ -93,6 +93,11 @@ impl ConfigBuilder {
         self
     }
 
+    /// The texts added so far with their names: a [`Diagnostic`] is shown with its line of one.
+    pub fn texts(&self) -> &[(Arc<str>, String)] {
+        &self.texts
+    }
+
     /// Adds a role's overrides.
     pub fn role_overrides(mut self, role: RoleOverrides) -> Self {
         self.roles.push(role);

@@ -138,6 +138,11 @@ impl RecoveryConfig {
 
 #[cfg(test)]
 impl RecoveryConfig {
+    /// Recovery switched off.
+    pub(crate) fn disabled() -> Self {
+        Self { enabled: false, ..Self::default() }
+    }
+
     /// The built-in layer with these chains and limits over it.
     pub(crate) fn with_chains(chains: impl IntoIterator<Item = Chain>, limits: Limits) -> Self {
         let mut config = Self { limits, ..Self::default() };

@@ -8,8 +8,8 @@ use super::episode::{After, Episode, Next, Phase};
 use super::event::Event;
 use super::note::NoteKind;
 use super::plan::{Plan, Redoer};
-use crate::failure::Timestamp;
-use crate::policy::{Answer, Cause, Chain, RecoveryAttempt, Remedy, Step, Verdict, runnable, seed};
+use crate::failure::{Timestamp, mask};
+use crate::policy::{Answer, Cause, Chain, Injection, RecoveryAttempt, Remedy, Step, Verdict, runnable, seed};
 
 impl Episode {
     /// Goes on at the current chain's place: the next step that may run, or the end.
@@ -100,7 +100,8 @@ impl Episode {
                 self.answered(Answer::next_strategy("the runner is busy"), plan, now)
             }
             Event::Answered { seq, answer, injections } if seq == self.seq && released => {
-                self.inject(injections);
+                let own = self.current_step(plan).is_some_and(|step| !plan.only_computes(&step.strategy));
+                self.inject(injections.into_iter().map(|text| if own { masked(&text) } else { text }));
                 self.answered(answer, plan, now)
             }
             Event::RemedyFailed { .. }
@@ -124,8 +125,8 @@ impl Episode {
     pub(super) fn answered(&mut self, answer: Answer, plan: &Plan, now: Timestamp) -> Vec<Command> {
         let Phase::Acting { step, attempt, closing, asked, .. } = self.phase else { return vec![] };
         let answer = usable(answer);
-        let reason = bounded(answer.text());
         let strategy = self.current_step(plan).map_or_else(|| "".into(), |step| step.strategy);
+        let reason = if plan.only_computes(&strategy) { Arc::clone(answer.text()) } else { fit_to_keep(answer.text()) };
         self.remember(&answer, &reason, &strategy, step, asked);
         let (status, text) = (answer.status().into(), Arc::clone(&reason));
         self.note(now, NoteKind::Answered { step, strategy, attempt, status, text });
@@ -200,11 +201,19 @@ impl Episode {
     }
 }
 
-/// What a strategy said, cut to a length that every record can hold.
-fn bounded(text: &Arc<str>) -> Arc<str> {
+/// What an own strategy or a host said, as records and output may hold it: short, its secrets masked (R12).
+pub(super) fn fit_to_keep(text: &Arc<str>) -> Arc<str> {
     /// The longest message or reason that is kept, in characters: a sentence or two.
     const MAX_CHARS: usize = 1_000;
-    text.char_indices().nth(MAX_CHARS).map_or_else(|| Arc::clone(text), |(end, _)| text[..end].into())
+    let cut = |text: &str, chars: usize| text.char_indices().nth(chars).map(|(end, _)| end);
+    // What is looked at for secrets is bounded too; more is kept than is shown, so that none is cut open.
+    let read = &text[..cut(text, 4 * MAX_CHARS).unwrap_or(text.len())];
+    let masked = mask(read);
+    masked[..cut(&masked, MAX_CHARS).unwrap_or(masked.len())].into()
+}
+
+fn masked(text: &Injection) -> Injection {
+    Injection::new(mask(text.as_str()))
 }
 
 /// An answer that cannot be followed counts as `next_strategy` (R9).

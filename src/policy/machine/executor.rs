@@ -6,7 +6,7 @@ use super::episode::Episode;
 use super::event::{Carrier, Event};
 use super::note::Note;
 use super::plan::{Fence, Moment, Opening, Plan, Redoer};
-use crate::failure::{RecoveryError, SessionId};
+use crate::failure::{RecoveryError, SessionId, Timestamp};
 use crate::policy::{Answer, Injection, RecoveryAttempt, Remedy, Turn, Verdict};
 
 /// Runs a chain from its first step to its verdict, in one call: the synchronous way, for scripts, tests
@@ -46,6 +46,7 @@ use crate::policy::{Answer, Injection, RecoveryAttempt, Remedy, Turn, Verdict};
 #[derive(Debug, Clone)]
 pub struct RecoveryChainExecutor {
     plan: Plan,
+    deadline: Option<Timestamp>,
 }
 
 /// What a [`RecoveryChainExecutor`] has done for it.
@@ -107,7 +108,13 @@ pub struct ChainOutcome {
 impl RecoveryChainExecutor {
     /// An executor of this plan's chains.
     pub fn new(plan: Plan) -> Self {
-        Self { plan }
+        Self { plan, deadline: None }
+    }
+
+    /// Ends chains at this time: no wait that would pass it is begun.
+    #[must_use]
+    pub fn with_deadline(self, deadline: Timestamp) -> Self {
+        Self { deadline: Some(deadline), ..self }
     }
 
     /// Runs the failure's chain to its end. The plan's limits bound how often the hands are asked.
@@ -124,7 +131,7 @@ impl RecoveryChainExecutor {
             error: Arc::clone(&error),
             redoer,
             turn: None,
-            deadline: None,
+            deadline: self.deadline,
             after: Fence::default(),
         };
         let (mut episode, mut commands) = match Episode::start(session, opening, &self.plan, at) {

@@ -69,6 +69,8 @@ impl Episode {
             asks.ride(remedy);
         }
         self.redos = self.redos.saturating_add(1);
+        // The chain goes on from this redo; what was refused before it is no cause any more.
+        self.refused_by_deadline = false;
         self.new_epoch();
         self.note(now, NoteKind::Redone { redo: self.redos });
         let turn = Turn {
@@ -82,10 +84,19 @@ impl Episode {
             injections: std::mem::take(&mut self.injections),
         };
         let redo = Box::new(Redo { turn, remedy, not_before });
-        self.phase = Phase::Redoing { after: next.after, not_before, directive: is_hosts.then(|| redo.clone()) };
+        let may_be_refused = is_hosts || self.redoer == Redoer::Client;
+        self.phase = Phase::Redoing { after: next.after, not_before, directive: may_be_refused.then(|| redo.clone()) };
         let mut commands = vec![Command::Redo(redo)];
         commands.extend(self.watch_redo(not_before, plan));
         commands
+    }
+
+    /// What a redo that did not happen was to deliver goes with the next one (R12).
+    fn take_back_injections(&mut self) {
+        if let Phase::Redoing { directive: Some(directive), .. } = &mut self.phase {
+            let undelivered = std::mem::take(&mut directive.turn.injections);
+            self.inject(undelivered);
+        }
     }
 
     /// The wait after which a silent redo is judged by its silence.
@@ -109,6 +120,7 @@ impl Episode {
             Event::RemedyFailed { seq, reason }
                 if seq == self.seq && matches!(self.redoer, Redoer::Host | Redoer::Client) =>
             {
+                self.take_back_injections();
                 self.remedy_failed(reason, plan, now)
             }
             Event::Superseded if self.redoer == Redoer::Host => self.finish(Self::assumed(), now),

@@ -54,6 +54,11 @@ impl Episode {
         self.resume_before_redo(plan, now)
     }
 
+    /// Gives the episode another deadline.
+    pub fn set_deadline(&mut self, deadline: Timestamp) {
+        self.deadline = Some(deadline);
+    }
+
     fn resume_before_redo(&mut self, plan: &Plan, now: Timestamp) -> Vec<Command> {
         match self.phase.clone() {
             Phase::Acting { step, attempt, closing, asked, .. } => {
@@ -110,10 +115,8 @@ impl Episode {
             | Phase::Closing { .. }
             | Phase::Finished { .. } => return vec![],
         };
-        if looked == Looked::Pending
-            && let Phase::Redoing { .. } = &self.phase
-        {
-            return self.watch_redo(now.max(not_before), plan).into_iter().collect();
+        if looked == Looked::Pending && self.redoer != Redoer::Host {
+            return self.still_redoing(plan, now);
         }
         if let Looked::Failed(error) = looked {
             return self.failed_again(after, Some(error), plan, now);
@@ -126,6 +129,24 @@ impl Episode {
                 [Command::Redo(directive)].into_iter().chain(watch).collect()
             }
             _ => self.unknown_redo(after, plan, now),
+        }
+    }
+
+    /// The redo is under way, although its record, which is older, may say that it is about to begin.
+    fn still_redoing(&mut self, plan: &Plan, now: Timestamp) -> Vec<Command> {
+        match self.phase.clone() {
+            Phase::Saving { next, not_before } | Phase::Carrying { next, not_before } => {
+                let mut commands = self.redo(next, not_before, plan, now);
+                commands.retain(|command| !matches!(command, Command::Redo(_)));
+                commands
+            }
+            Phase::Redoing { not_before, .. } => self.watch_redo(now.max(not_before), plan).into_iter().collect(),
+            Phase::Acting { .. }
+            | Phase::Waiting { .. }
+            | Phase::Asking { .. }
+            | Phase::Parked { .. }
+            | Phase::Closing { .. }
+            | Phase::Finished { .. } => vec![],
         }
     }
 

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::acting::fit_to_keep;
 use super::command::{Command, Record};
 use super::episode::{After, Episode, Next, Phase};
 use super::event::Event;
@@ -209,7 +210,7 @@ impl Episode {
     }
 
     pub(super) fn remedy_failed(&mut self, reason: Arc<str>, plan: &Plan, now: Timestamp) -> Vec<Command> {
-        self.note(now, NoteKind::RemedyFailed { reason });
+        self.note(now, NoteKind::RemedyFailed { reason: fit_to_keep(&reason) });
         self.next_step(plan, now)
     }
 }

@@ -13,6 +13,9 @@ use crate::policy::{Limits, Verdict};
 pub struct History {
     /// When the episodes inside the window began (R7).
     recoveries: VecDeque<Timestamp>,
+    /// Whether the host was called for the window that is full now.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    called_for_window: bool,
     /// The current streak of one fingerprint (R16).
     #[serde(skip_serializing_if = "Option::is_none")]
     strikes: Option<Strikes>,
@@ -50,14 +53,23 @@ impl History {
         self.forget_old(limits, now);
     }
 
-    /// Notes that an episode opened; tells whether the window has room for it (R7).
-    pub fn may_open(&mut self, limits: &Limits, now: Timestamp) -> bool {
+    /// Notes that an episode opens, unless the window has no room for it (R7): then the value is true
+    /// once, when the host is to be called.
+    pub fn window_is_full(&mut self, limits: &Limits, now: Timestamp) -> Option<bool> {
         self.forget_old(limits, now);
-        let has_room = self.recoveries.len() < limits.max_recoveries as usize;
-        if has_room {
-            self.recoveries.push_back(now);
+        if self.recoveries.len() >= limits.max_recoveries as usize {
+            return Some(!std::mem::replace(&mut self.called_for_window, true));
         }
-        has_room
+        self.called_for_window = false;
+        self.recoveries.push_back(now);
+        None
+    }
+
+    /// From when on nothing here counts any more; `None` if nothing does now.
+    pub fn spent_from(&self, limits: &Limits) -> Option<Timestamp> {
+        let strike = self.strikes.as_ref().and_then(|strikes| strikes.at.back());
+        let in_window = self.recoveries.back().into_iter().chain(strike).map(|at| *at + limits.recovery_window);
+        in_window.chain(self.fragile.map(|fragile| fragile.until)).max()
     }
 
     /// Whether this failure's streak has reached `max_same_failure`; the second value is true once
@@ -104,11 +116,6 @@ impl History {
     /// Episodes that count against the window.
     pub fn recoveries(&self) -> usize {
         self.recoveries.len()
-    }
-
-    /// Whether nothing is left that a later failure could need.
-    pub fn is_empty(&self) -> bool {
-        self.recoveries.is_empty() && self.strikes.is_none() && self.fragile.is_none()
     }
 
     fn strike(&mut self, fingerprint: u64, limits: &Limits, now: Timestamp) {

@@ -4,8 +4,10 @@ use serde::{Deserialize, Serialize};
 
 use super::History;
 use crate::failure::{RecoveryError, SessionId, Timestamp};
-use crate::policy::machine::{Command, Episode, Event, Fence, Looked, Moment, Opening, Plan, Record, Redoer};
-use crate::policy::{Injection, RecoveryAttempt, Verdict};
+use crate::policy::machine::{
+    Command, Episode, Event, Fence, Looked, Moment, Note, NoteKind, Opening, Plan, Record, Redoer,
+};
+use crate::policy::{Injection, Limits, RecoveryAttempt, Verdict};
 
 /// Everything that is remembered of one session: what its log record holds.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -49,8 +51,19 @@ pub struct KeptVerdict {
 pub struct Refusal {
     /// The verdict.
     pub verdict: Verdict,
-    /// Whether the host is to be called: once per streak of strikes (R16), always otherwise.
+    /// Whether the host is to be called: once per streak of strikes (R16) and per full window (R7),
+    /// always otherwise.
     pub calls_host: bool,
+    /// What decided it (R15).
+    pub notes: Vec<Note>,
+}
+
+impl Refusal {
+    fn by_limit(reason: String, calls_host: bool, at: Timestamp) -> Self {
+        let reason: Arc<str> = reason.into();
+        let notes = vec![Note { at, seq: 0, what: NoteKind::Remark { text: Arc::clone(&reason) } }];
+        Self { verdict: Verdict::Escalated { reason }, calls_host, notes }
+    }
 }
 
 impl SessionMemory {
@@ -81,15 +94,19 @@ impl SessionMemory {
         self.history.failed(error.fingerprint, limits, at.now);
         if let Some(calls_host) = self.history.struck_out(error.fingerprint, limits) {
             let times = limits.max_same_failure;
-            let reason = format!("the same failure ended {times} episodes in a row ({})", error.kind);
-            return Err(Refusal { verdict: Verdict::Escalated { reason: reason.into() }, calls_host });
+            let reason = format!("the same failure ended {times} episodes in a row");
+            return Err(Refusal::by_limit(reason, calls_host, at.now));
         }
         let opening = Opening { episode: self.episodes + 1, error, redoer, turn, deadline, after: self.fence };
-        let (episode, commands) = Episode::start(session.clone(), opening, plan, at)
-            .map_err(|verdict| Refusal { calls_host: matches!(verdict, Verdict::Escalated { .. }), verdict })?;
-        if !self.history.may_open(limits, at.now) {
+        let kind = opening.error.kind.clone();
+        let (episode, commands) = Episode::start(session.clone(), opening, plan, at).map_err(|verdict| {
+            let what = NoteKind::NoChain { kind, reason: verdict.to_string().into() };
+            let calls_host = matches!(verdict, Verdict::Escalated { .. });
+            Refusal { calls_host, verdict, notes: vec![Note { at: at.now, seq: 0, what }] }
+        })?;
+        if let Some(calls_host) = self.history.window_is_full(limits, at.now) {
             let reason = format!("{} episodes within the recovery window", limits.max_recoveries);
-            return Err(Refusal { verdict: Verdict::Escalated { reason: reason.into() }, calls_host: true });
+            return Err(Refusal::by_limit(reason, calls_host, at.now));
         }
         self.episodes += 1;
         self.kept = None;
@@ -114,6 +131,13 @@ impl SessionMemory {
         let commands = episode.on(event, plan, now);
         self.settle(&commands, plan, now);
         commands
+    }
+
+    /// Gives the running episode another deadline: that of the caller who goes on with it.
+    pub fn set_deadline(&mut self, deadline: Timestamp) {
+        if let Some(episode) = &mut self.episode {
+            episode.set_deadline(deadline);
+        }
     }
 
     /// Goes on after a restart; see [`Episode::resume`].
@@ -205,6 +229,16 @@ impl SessionMemory {
     pub fn reset(&mut self) {
         let ended = (self.episodes > 0).then_some(Verdict::Cancelled);
         *self = Self { episodes: self.episodes, fence: self.fence(), ended, ..Self::default() };
+    }
+
+    /// From when on nothing is left that a later failure or a person could need: no verdict within its
+    /// retention (R11), nothing that counts against a limit. `None` while an episode is there.
+    pub fn spent_from(&self, limits: &Limits) -> Option<Timestamp> {
+        if self.episode.is_some() {
+            return None;
+        }
+        let kept = self.kept.as_ref().map(|kept| kept.at + limits.retention);
+        kept.into_iter().chain(self.history.spent_from(limits)).max().or(Some(Timestamp::default()))
     }
 
     /// What is to be written: a finished episode is none any more.

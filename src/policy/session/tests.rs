@@ -170,6 +170,10 @@ fn episodes_that_a_thaw_ended_do_not_fill_the_window() {
     scene.success().lane_closed_for(secs(30)).elapse().lane_opens().fails(failure(Kind::RateLimit));
     scene.success().worked();
     assert_eq!(scene.memory.history().recoveries(), 1);
+    // Let go by a thaw, but not ended by it.
+    scene.open(Redoer::Caller, failure_on_lane(Kind::RateLimit), None).expect("the window has room");
+    scene.success().lane_closed_for(secs(30)).elapse().lane_opens().send(Event::Cancelled);
+    assert_eq!(scene.memory.history().recoveries(), 2);
 }
 
 #[test]

@@ -177,6 +177,31 @@ fn a_redo_that_is_still_under_way_is_waited_for() {
     assert_eq!(host.verdict, Some(Verdict::Recovered(Proof::Assumed)));
 }
 
+/// A scene whose redo's record is on its way to the disk; what was written is that record.
+fn saving(redoer: Redoer) -> (Scene, String) {
+    let mut scene = scene(&["own", "own"], redoer);
+    scene.slow_disk = true;
+    scene.retry(secs(0));
+    let written = scene.written();
+    scene.unwritten.clear();
+    (scene, written)
+}
+
+#[test]
+fn a_redo_that_goes_on_while_the_shell_restarts_keeps_its_number_although_its_record_is_older() {
+    for redoer in [Redoer::Caller, Redoer::Client] {
+        let (mut scene, written) = saving(redoer);
+        scene.crash_and_look(&written, redoer, Looked::Pending);
+        assert!(!scene.trace.iter().any(|step| step.starts_with("redo")), "it was told already: {:?}", scene.trace);
+        scene.worked();
+        let durable: Vec<_> = scene.unwritten.drain(..).collect();
+        for event in durable {
+            scene.send(event);
+        }
+        assert_eq!(scene.verdict, Some(Verdict::Recovered(Proof::Verified)));
+    }
+}
+
 #[test]
 fn no_restart_refills_the_budget() {
     let limits = Limits { max_total_attempts: 3, ..Limits::default() };
@@ -240,6 +265,16 @@ fn a_place_in_a_chain_that_was_left_is_dropped_when_that_chain_changed() {
     scene.plan = chains(&["c", "e"]);
     scene.crash(&written, Redoer::Caller).elapse().fails(failure(Kind::EditNotFound));
     assert_eq!(scene.trace[4..], ["crash", "wait 9", "redo 2", "c 1"]);
+}
+
+#[test]
+fn a_place_means_nothing_in_a_chain_that_reads_differently_now() {
+    let chains = |edit: &[&str]| plan([chain(SESSION, &["a", "b"]), chain(Category::EditError, edit)]);
+    let mut scene = Scene::opened(chains(&["c", "d"]), Redoer::Caller, failure(Kind::EditNotFound));
+    scene.success().fails(failure(Kind::RateLimit)).success();
+    scene.plan = chains(&["c", "e"]);
+    scene.fails(failure(Kind::EditNotFound));
+    assert_eq!(scene.trace.last().map(String::as_str), Some("c 1"));
 }
 
 #[test]

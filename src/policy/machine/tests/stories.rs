@@ -6,7 +6,7 @@ use super::super::fixture::{Scene, chain, failure, failure_on_lane, kinds_chain,
 use super::super::{Carrier, Episode, Event, Redoer};
 use crate::failure::{Category, Kind};
 use crate::policy::session::{Intake, ReportKey};
-use crate::policy::{Answer, Cause, Limits, Proof, Remedy, Verdict};
+use crate::policy::{Answer, Cause, Injection, Limits, Proof, Remedy, Verdict};
 
 const SESSION: Category = Category::SessionError;
 
@@ -21,6 +21,21 @@ fn a_stated_wait_of_90_s_under_a_deadline_of_60_s_is_not_begun() {
     assert_eq!(scene.verdict, Some(Verdict::Exhausted { cause: Cause::Deadline }));
     assert_eq!(scene.trace, ["retry 1", "compact 1", "exhausted: the deadline passed"]);
     assert!(scene.noted("WaitRefused") && scene.noted("it would pass the deadline"));
+}
+
+#[test]
+fn secrets_in_what_strategies_and_hosts_say_are_masked() {
+    let mut scene = Scene::opened(plan([chain(SESSION, &["own", "own"])]), Redoer::Host, failure(Kind::Overloaded));
+    let secret = "Authorization: Bearer abcdef0123456789";
+    let (seq, injections) = (scene.seq(), vec![Injection::new(secret)]);
+    let answer = Answer::retry_with(secs(0), secret, Remedy::Skip);
+    scene.send(Event::Answered { seq, answer, injections });
+    let redo = scene.redo.clone().expect("it is redone");
+    assert!(redo.turn.injected_text().contains("Bearer [masked]"), "{redo:?}");
+    scene.remedy_fails(secret);
+    let seen = scene.written() + &scene.note_names().concat();
+    assert!(!seen.contains("abcdef0123456789"), "{seen}");
+    assert!(!scene.noted("abcdef0123456789") && scene.noted("Bearer [masked]"));
 }
 
 #[test]

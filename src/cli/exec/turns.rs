@@ -1,0 +1,171 @@
+use std::cell::{Cell, RefCell};
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::Notify;
+
+use super::agent::Agent;
+use super::narrator::Voice;
+use crate::actors::{Clock, SystemClock};
+use crate::client::command::{
+    ChildOutcome, Control, Exit, HookClient, Judgement, Outputs, StartError, Watch, judge, run,
+};
+use crate::failure::{Kind, LaneKey, Report};
+use crate::policy::Turn;
+use crate::{RecoveryEngine, ToReport};
+
+/// How long a killed command's end is waited for.
+const INSISTED: Duration = Duration::from_millis(400);
+
+/// A try that did not work.
+#[derive(Debug)]
+pub(super) enum Failed {
+    /// It failed.
+    Turn(Box<Report>),
+    /// A person stopped it.
+    Cancelled,
+}
+
+impl Failed {
+    pub fn report(&self) -> Report {
+        match self {
+            Self::Turn(report) => report.to_report(),
+            Self::Cancelled => Report::cancelled(),
+        }
+    }
+}
+
+/// Why the tries end without a verdict.
+#[derive(Debug)]
+pub(super) enum Left {
+    /// SIGTERM: the episode stays open.
+    Suspended,
+    /// Ctrl-C before there was an episode.
+    Cancelled,
+    /// The command cannot be started.
+    NotStarted(StartError),
+}
+
+/// The turns of one run: each try starts the command once.
+pub(super) struct Turns<'r> {
+    pub agent: &'r Agent,
+    pub engine: &'r RecoveryEngine,
+    pub voice: &'r Voice,
+    pub control: &'r Control,
+    pub hooks: Option<Arc<HookClient>>,
+    pub lane: Option<LaneKey>,
+    /// The kind of the last failure.
+    pub kind: RefCell<Option<Kind>>,
+    /// How the command ended last.
+    pub exit: RefCell<Option<Exit>>,
+    /// How often it was started.
+    pub tries: Cell<u32>,
+    running: Cell<bool>,
+    left: RefCell<Option<Left>>,
+    changed: Notify,
+}
+
+impl<'r> Turns<'r> {
+    pub fn new(agent: &'r Agent, engine: &'r RecoveryEngine, voice: &'r Voice, control: &'r Control) -> Self {
+        Self {
+            agent,
+            engine,
+            voice,
+            control,
+            hooks: None,
+            lane: None,
+            kind: RefCell::default(),
+            exit: RefCell::default(),
+            tries: Cell::new(0),
+            running: Cell::new(false),
+            left: RefCell::default(),
+            changed: Notify::new(),
+        }
+    }
+
+    /// One try.
+    pub async fn one(&self, turn: &Turn) -> Result<(), Failed> {
+        let spec = self.agent.spec(&self.agent.invocation(turn, self.kind.borrow().as_ref()));
+        let child = run(&spec, Outputs::default(), self.control.watch());
+        let outcome = match self.while_running(child).await {
+            Ok(outcome) => outcome,
+            Err(error) => match self.leave(Left::NotStarted(error)).await {},
+        };
+        self.tries.set(self.tries.get() + u32::from(outcome.exit != Exit::NotStarted));
+        self.exit.replace(Some(outcome.exit.clone()));
+        self.voice.heard(&outcome);
+        match judge(&self.agent.rules, &outcome) {
+            Judgement::Worked => Ok(()),
+            Judgement::Cancelled => Err(Failed::Cancelled),
+            Judgement::Suspended => match self.leave(Left::Suspended).await {},
+            Judgement::Failed(report) => Err(self.failed(turn, &outcome, *report)),
+        }
+    }
+
+    fn failed(&self, turn: &Turn, outcome: &ChildOutcome, mut report: Report) -> Failed {
+        report.model = self.agent.model_of(turn).map(Into::into);
+        report.lane.clone_from(&self.lane);
+        let detection = self.engine.pattern_registry().detect_first(&report, SystemClock.now());
+        let error = detection.into_failure();
+        if let (Some(error), Some(hooks)) = (&error, &self.hooks) {
+            hooks.note_failure(&error.kind);
+        }
+        self.voice.failed(self.tries.get(), outcome, error.as_ref());
+        self.kind.replace(error.map(|error| error.kind));
+        Failed::Turn(Box::new(report))
+    }
+
+    async fn while_running<T>(&self, child: impl Future<Output = T>) -> T {
+        /// Falls also when the deadline drops the try.
+        struct Running<'a>(&'a Cell<bool>, &'a Notify);
+        impl Drop for Running<'_> {
+            fn drop(&mut self) {
+                self.0.set(false);
+                self.1.notify_one();
+            }
+        }
+        self.running.set(true);
+        let _until_it_ends = Running(&self.running, &self.changed);
+        child.await
+    }
+
+    /// Ends the tries from inside one: whoever waits for [`left`](Self::left) drops this future.
+    async fn leave(&self, why: Left) -> Infallible {
+        self.left.replace(Some(why));
+        self.changed.notify_one();
+        std::future::pending().await
+    }
+
+    /// Resolves when there is nothing more to wait for: a try left, or between two tries something was asked
+    /// from outside. While the command runs, the request is its to obey.
+    pub async fn left(&self) -> Left {
+        let mut watch: Watch = self.control.watch();
+        loop {
+            if let Some(why) = self.left.take() {
+                return why;
+            }
+            let asked = watch.asked();
+            let wanted = match (asked.cancels, asked.suspends) {
+                (0, 0) => None,
+                (0, _) => Some(Left::Suspended),
+                _ => Some(Left::Cancelled),
+            };
+            let insists = asked.cancels + asked.suspends >= 2;
+            match wanted {
+                Some(why) if !self.running.get() => return why,
+                // The command was killed; whoever does not take its last output is not waited for.
+                Some(why) if insists => tokio::select! {
+                    biased;
+                    () = self.changed.notified() => {}
+                    () = tokio::time::sleep(INSISTED) => return why,
+                },
+                _ => tokio::select! {
+                    biased;
+                    () = self.changed.notified() => {}
+                    _ = watch.changed() => {}
+                },
+            }
+        }
+    }
+}

@@ -1,0 +1,23 @@
+//! The command line: one file a verb, exit codes in one place.
+
+mod args;
+mod check;
+mod classify;
+mod color;
+mod completions;
+mod config;
+mod exec;
+mod exit;
+mod explain;
+mod human;
+mod input;
+mod logging;
+mod output;
+mod pipe;
+mod run;
+mod schema;
+mod sessions;
+
+pub use args::{Cli, Globals};
+pub use exit::Exit;
+pub use run::main;

@@ -1,0 +1,38 @@
+use std::process::ExitCode;
+
+use clap::Parser;
+use clap::error::ErrorKind;
+
+use super::args::{Cli, Verb};
+use super::{Exit, check, classify, completions, exec, explain, logging, pipe, schema, sessions};
+
+/// The whole program: arguments in, exit code out.
+pub fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => {
+            let _nobody_reads = error.print();
+            return match error.kind() {
+                ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => Exit::Done,
+                _ => Exit::Usage,
+            }
+            .into();
+        }
+    };
+    logging::start(&cli.globals);
+    run(cli).into()
+}
+
+fn run(cli: Cli) -> Exit {
+    let Cli { globals, verb } = cli;
+    match verb {
+        Verb::Exec(args) => exec::run(&args, &globals),
+        Verb::Pipe(args) => pipe::run(&args, &globals),
+        Verb::Check(args) => check::run(&args, &globals),
+        Verb::Classify(args) => classify::run(&args, &globals),
+        Verb::Explain(args) => explain::run(&args, &globals),
+        Verb::Sessions(args) => sessions::run(&args, &globals),
+        Verb::Schema(args) => schema::run(&args),
+        Verb::Completions(args) => completions::run(&args),
+    }
+}
