@@ -26,6 +26,12 @@ async fn engine(yaml: &str) -> RecoveryEngine {
     builder(yaml).spawn().await.unwrap()
 }
 
+/// Somebody who waits for the lane and leaves it at once.
+fn waiting(engine: &RecoveryEngine) -> tokio::task::JoinHandle<Result<(), Refused>> {
+    let engine = engine.clone();
+    tokio::spawn(async move { engine.admit(&lane(), None).await.map(drop) })
+}
+
 fn pressure(engine: &RecoveryEngine) -> (usize, usize) {
     let all = engine.pressure().borrow().clone();
     all.iter().find(|one| one.lane == lane()).map_or((0, 0), |one| (one.free, one.queued))
@@ -137,10 +143,7 @@ async fn a_failure_that_states_no_wait_closes_nothing() {
 async fn a_lane_whose_actor_fails_keeps_its_queue_its_permits_and_its_hold() {
     let engine = engine(ONE_AT_A_TIME).await;
     let inside = engine.admit(&lane(), None).await.unwrap();
-    let waiting = {
-        let engine = engine.clone();
-        tokio::spawn(async move { engine.admit(&lane(), None).await.map(drop) })
-    };
+    let waiting = waiting(&engine);
     sleep(secs(1)).await;
     assert!(engine.test_panic(&Target::Lane(lane())));
     sleep(secs(1)).await;
@@ -170,10 +173,7 @@ async fn a_lane_that_nobody_uses_is_put_away() {
 async fn those_who_wait_at_a_lane_are_told_of_the_engines_end() {
     let engine = engine(ONE_AT_A_TIME).await;
     let inside = engine.admit(&lane(), None).await.unwrap();
-    let waiting = {
-        let engine = engine.clone();
-        tokio::spawn(async move { engine.admit(&lane(), None).await.map(drop) })
-    };
+    let waiting = waiting(&engine);
     sleep(secs(1)).await;
     engine.shutdown().await;
     assert!(matches!(waiting.await.unwrap(), Err(Refused::Engine(_))));
