@@ -180,3 +180,36 @@ impl Writer {
         left > 0
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::policy::machine::Record;
+    use crate::state::MemoryStore;
+
+    fn entry(session: &str, revision: u64, waits: bool) -> Entry {
+        let session: SessionId = session.try_into().expect("not empty");
+        let ack = waits.then_some(SaveAck::Record { episode: 1, seq: revision, record: Record::Attempt });
+        Entry { record: StateRecord { session, revision, memory: None }, ack }
+    }
+
+    #[test]
+    fn a_disk_that_stands_still_does_not_grow_the_queue_beyond_the_sessions_newest_records() {
+        let writer = Writer::new(Box::new(MemoryStore::default()));
+        let pushes = 20 * Writer::BATCH as u64;
+        writer.push(entry("waits", 1, true));
+        for revision in 2..=pushes {
+            writer.push(entry(["a", "b", "waits"][revision as usize % 3], revision, false));
+        }
+        let queue = writer.queue();
+        assert!(queue.pending.len() <= 2 * Writer::BATCH, "{}", queue.pending.len());
+        let newest = |name: &str| {
+            let of = queue.pending.iter().filter(|entry| entry.record.session.as_str() == name);
+            of.map(|entry| entry.record.revision).max()
+        };
+        assert_eq!([newest("a"), newest("b"), newest("waits")].iter().flatten().max(), Some(&pushes));
+        let waiting: Vec<_> = queue.pending.iter().filter(|entry| entry.ack.is_some()).collect();
+        assert_eq!(waiting.len(), 1, "whoever waits is told");
+        assert!(waiting[0].record.revision > 1, "of what came later, which holds more");
+    }
+}
