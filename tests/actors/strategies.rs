@@ -131,6 +131,8 @@ async fn threads_that_are_stuck_are_capped_and_then_the_chain_goes_on_without_th
     }
     // What they answered late is nobody's.
     assert_eq!(engine.status(&id("s-0")).await.unwrap().episode, None);
+    // With time enough for any machine.
+    engine.reload(config(OWN)).await.unwrap();
     assert!(engine.recover(&id("after"), failure(), None).await.is_ok());
 }
 
