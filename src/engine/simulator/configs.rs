@@ -14,8 +14,10 @@ pub(super) fn config(durability: Durability, dice: &mut Dice) -> RecoveryConfig 
         .known_strategy("not_registered")
         .enabled(!dice.chance(2));
     for _ in 0..dice.below(6) {
-        let key = match dice.below(3) {
+        let key = match dice.below(6) {
             0 => ChainKey::Kind(dice.pick(Kind::BUILT_IN).clone()),
+            // Most failures are of this one.
+            1..=3 => ChainKey::Category(Category::SessionError),
             _ => ChainKey::Category(*dice.pick(Category::ALL)),
         };
         let steps = (0..dice.between(1, 4)).map(|_| step(dice)).collect();
@@ -43,7 +45,7 @@ pub(super) fn config(durability: Durability, dice: &mut Dice) -> RecoveryConfig 
 }
 
 fn step(dice: &mut Dice) -> Step {
-    match dice.below(16) {
+    match dice.below(24) {
         0..=2 => Step::new("retry").with("max_retries", dice.between(1, 3)).with("backoff_ms", dice.between(0, 5_000)),
         3 => Step::new("remind_and_retry").with("max_retries", dice.between(1, 2)),
         4 => Step::new("truncate").with("max_truncations", dice.between(1, 3)),

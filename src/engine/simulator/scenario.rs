@@ -93,7 +93,8 @@ impl Scenario {
         let mut ends = vec![];
         let mut at = Duration::ZERO;
         for _ in 0..dice.below(4) {
-            at += dice.millis(1, 120_000);
+            let most = *dice.pick(&[500, 8_000, 40_000, 120_000]);
+            at += dice.millis(1, most);
             ends.push((at, if dice.chance(70) { End::Crash } else { End::Shutdown }));
         }
         let mut faults: Vec<_> = (0..dice.below(12)).map(|_| (moment(&mut dice), fault(count, &mut dice))).collect();
