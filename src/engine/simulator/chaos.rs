@@ -4,8 +4,8 @@ use std::rc::Rc;
 use std::sync::atomic::Ordering;
 
 use super::agent::Agent;
-use super::life::Life;
-use super::scenario::Fault;
+use super::callers::Life;
+use super::faults::Fault;
 
 /// Lets the faults of this life happen, each at its time.
 pub(super) async fn strike(life: Rc<Life>) {

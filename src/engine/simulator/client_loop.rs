@@ -2,7 +2,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use super::agent::{Agent, Remote};
-use super::life::Life;
+use super::callers::Life;
 use crate::actors::EngineError;
 use crate::engine::StopCause;
 use crate::failure::{Category, Report};

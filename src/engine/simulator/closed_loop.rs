@@ -1,7 +1,7 @@
 use std::rc::Rc;
 
 use super::agent::Remote;
-use super::life::Life;
+use super::callers::Life;
 use crate::engine::{Done, Stopped};
 use crate::failure::Report;
 

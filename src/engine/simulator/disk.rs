@@ -5,7 +5,7 @@ use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::dice::Dice;
-use super::scenario::HowBad;
+use super::faults::HowBad;
 use super::world::World;
 use crate::failure::SessionId;
 use crate::policy::session::SessionMemory;

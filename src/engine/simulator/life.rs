@@ -1,7 +1,5 @@
 //! One life of an engine, and one world of several lives.
 
-use std::cell::Cell;
-use std::future::Future;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,22 +8,18 @@ use tokio::runtime::{Builder, Runtime};
 use tokio::task::{JoinSet, LocalSet};
 use tokio::time::Instant;
 
-use super::agent::{Agent, Remote};
+use super::agent::Remote;
+use super::callers::{Life, PATIENCE};
 use super::disk::Mounted;
 use super::scenario::{Drive, End};
 use super::strategies::{OWN, Own};
 use super::trace::Trace;
 use super::world::{BEGINNING, World};
 use super::{chaos, client_loop, closed_loop, open_loop};
-use crate::actors::{EngineError, Outcome, Runner, TokioClock};
-use crate::engine::{RecoveryEngine, StopCause};
+use crate::actors::{Runner, TokioClock};
+use crate::engine::RecoveryEngine;
 use crate::failure::{SessionId, Timestamp};
 use crate::strategy::SessionClient;
-
-/// How long anybody may wait for an answer: far more than all bounds of an episode together.
-const PATIENCE: Duration = Duration::from_secs(24 * 60 * 60);
-/// How often a caller tries again that was refused.
-const TRIES: u32 = 2_000;
 
 /// Runs the world of a seed to its end and tells what was seen of it.
 pub fn run_seed(seed: u64) -> Trace {
@@ -58,19 +52,11 @@ fn new_runtime() -> Runtime {
     builder.enable_time().start_paused(true).build().expect("a runtime without drivers of the system's can be built")
 }
 
-/// An engine at work, and those who use it.
-pub(super) struct Life {
-    pub world: Arc<World>,
-    pub engine: RecoveryEngine,
-    over: Cell<bool>,
-    refused: Cell<u32>,
-}
-
 /// Lives until the planned end, or until everybody is done; tells whether they are.
 async fn live(world: &Arc<World>, born: Timestamp, end: Option<(Duration, End)>) -> bool {
     let clock = world.wind_up(born);
     let engine = start(world, clock).await;
-    let life = Rc::new(Life { world: Arc::clone(world), engine, over: Cell::new(false), refused: Cell::new(0) });
+    let life = Rc::new(Life::new(world, engine));
     let mut events = life.engine.events();
     let listener = Arc::clone(world);
     tokio::task::spawn_local(async move {
@@ -156,48 +142,4 @@ async fn shut_down(life: &Life, drivers: &mut JoinSet<()>) {
 
 fn nobody() -> SessionId {
     SessionId::new("-").expect("it is not empty")
-}
-
-impl Life {
-    /// Whether there is a turn to be done, and an engine to recover it.
-    pub fn goes_on(&self, agent: &Agent) -> bool {
-        !self.over.get() && agent.has_turns_left(&self.world)
-    }
-
-    /// An answer that must come (P4).
-    pub async fn answer<T>(&self, what: &str, agent: &Agent, call: impl Future<Output = T>) -> Option<T> {
-        let id = &agent.plan(&self.world).id;
-        let answer = tokio::time::timeout(PATIENCE, call).await.ok();
-        if answer.is_none() {
-            self.world.broke("P4", id, format_args!("`{what}` was never answered"));
-        }
-        answer
-    }
-
-    /// What came of a turn's recovery: its end, or another try a little later.
-    pub async fn settled(&self, agent: &Agent, result: Result<Option<Arc<Outcome>>, StopCause>) {
-        let error = match result {
-            Ok(None) => return agent.next_turn(),
-            Ok(Some(outcome)) | Err(StopCause::Verdict(outcome)) => {
-                self.world.verdict(&outcome);
-                return agent.next_turn();
-            }
-            Err(StopCause::Engine(error)) => error,
-        };
-        let id = &agent.plan(&self.world).id;
-        self.world.saw(id, format_args!("is refused: {error}"));
-        if self.over.get() {
-            return;
-        }
-        if matches!(error, EngineError::ShuttingDown) {
-            self.world.broke("P4", id, "an engine that goes on said that it shuts down");
-        }
-        self.refused.set(self.refused.get() + 1);
-        if self.refused.get() > TRIES {
-            self.world.broke("P4", id, format_args!("is refused for ever: {error}"));
-            return agent.next_turn();
-        }
-        let wait = agent.lock().dice.millis(100, 5_000);
-        tokio::time::sleep(wait).await;
-    }
 }

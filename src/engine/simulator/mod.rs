@@ -18,6 +18,7 @@
 //! ```
 
 mod agent;
+mod callers;
 mod chaos;
 mod client_loop;
 mod closed_loop;
@@ -25,12 +26,15 @@ mod configs;
 mod dice;
 mod disk;
 mod failures;
+mod faults;
 mod life;
 mod model;
 mod open_loop;
 mod scenario;
 mod strategies;
 mod trace;
+mod watch;
+mod widest;
 mod world;
 
 pub use life::run_seed;

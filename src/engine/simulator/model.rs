@@ -1,8 +1,8 @@
 //! The simple model that a simulated engine is measured by.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::time::Duration;
 
+use super::widest::Widest;
 use crate::actors::Outcome;
 use crate::failure::{SessionId, Timestamp};
 use crate::policy::machine::NoteKind;
@@ -34,26 +34,6 @@ struct Books {
     resetting: bool,
 }
 
-/// The widest bounds of all configurations that have been in force.
-struct Widest {
-    attempts: u32,
-    recoveries: usize,
-    window: Duration,
-    strikes: usize,
-}
-
-impl Widest {
-    fn of(config: &RecoveryConfig) -> Self {
-        let limits = config.limits();
-        Self {
-            attempts: limits.max_total_attempts,
-            recoveries: limits.max_recoveries as usize,
-            window: limits.recovery_window,
-            strikes: limits.max_same_failure as usize,
-        }
-    }
-}
-
 impl Model {
     /// A model of what this configuration allows.
     pub fn new(config: &RecoveryConfig) -> Self {
@@ -64,13 +44,7 @@ impl Model {
 
     /// This configuration is in force too from now on: episodes keep to the one that they began with.
     pub fn allows_also(&mut self, config: &RecoveryConfig) {
-        let (known, new) = (&self.limits, Widest::of(config));
-        self.limits = Widest {
-            attempts: known.attempts.max(new.attempts),
-            recoveries: known.recoveries.max(new.recoveries),
-            window: known.window.min(new.window),
-            strikes: known.strikes.max(new.strikes),
-        };
+        self.limits.widen(&Widest::of(config));
     }
 
     /// A record says to which episode an attempt belongs.

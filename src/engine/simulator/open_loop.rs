@@ -2,8 +2,8 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use super::agent::Agent;
+use super::callers::Life;
 use super::failures::CANARY;
-use super::life::Life;
 use crate::actors::{Action, Directive, EngineError, Refused};
 use crate::engine::StopCause;
 use crate::failure::Report;
