@@ -6,10 +6,10 @@ use super::desk::{Desk, Running};
 use super::events::EngineEvent;
 use super::messages::{MetricsMsg, PersistenceMsg, SessionMsg, ask};
 use super::outcome::{Outcome, Told};
-use super::shared::{Shared, Stored};
+use super::remembered::Stored;
+use super::shared::Shared;
 use crate::failure::SessionId;
 use crate::policy::machine::Event;
-use crate::policy::session::SessionMemory;
 use crate::policy::{Durability, Verdict};
 
 const REASON: &str = "the session's actor failed too often";
@@ -57,7 +57,7 @@ pub(super) fn give_up(shared: &Arc<Shared>, id: &SessionId, desk: &Desk) {
 fn ended(shared: &Arc<Shared>, id: &SessionId, running: Option<Running>) -> Outcome {
     let now = shared.now();
     let stored = shared.stored.get(id).map(|stored| stored.clone());
-    let memory = stored.as_ref().and_then(|stored| serde_json::from_slice::<SessionMemory>(&stored.memory).ok());
+    let memory = stored.as_ref().and_then(|stored| stored.memory.value().ok());
     let mut outcome = Outcome::without_episode(id.clone(), Verdict::Escalated { reason: REASON.into() }, None, now);
     let Some(mut running) = running else { return outcome };
     if let Some(closing) = running.closing.take() {

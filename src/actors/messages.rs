@@ -195,6 +195,8 @@ pub(crate) enum PersistenceMsg {
     Written,
     /// Try again what could not be written.
     Retry,
+    /// Readable copies have been out of date for long enough.
+    ViewsAreDue,
     /// Tell when everything sent before is durable, or cannot be.
     Flush { done: oneshot::Sender<bool> },
     #[cfg(any(test, feature = "test-util"))]

@@ -7,10 +7,11 @@ use ractor::{Actor, ActorProcessingErr, ActorRef};
 
 use super::events::EngineEvent;
 use super::messages::{MetricsMsg, PersistenceMsg, SaveAck, SessionMsg};
+use super::remembered::Draft;
 use super::shared::Shared;
 use super::writer::{Entry, Writer};
 use crate::failure::{SessionId, Timestamp};
-use crate::state::{StateError, StateRecord};
+use crate::state::StateError;
 
 pub(crate) struct PersistenceActor;
 
@@ -31,6 +32,8 @@ pub(crate) struct PersistenceState {
 const WARN_EVERY: Duration = Duration::from_secs(60);
 /// How soon refused records are tried again when nothing else is written.
 const RETRY_AFTER: Duration = Duration::from_secs(1);
+/// How old a readable copy may be: most episodes are over sooner and need none.
+const VIEWS_AFTER: Duration = Duration::from_secs(1);
 
 impl Actor for PersistenceActor {
     type Msg = PersistenceMsg;
@@ -61,6 +64,10 @@ impl Actor for PersistenceActor {
             PersistenceMsg::Written => {
                 state.settle(&me);
             }
+            PersistenceMsg::ViewsAreDue => {
+                let mut queue = state.args.writer.queue();
+                (queue.views_are_due, queue.views_are_timed) = (true, false);
+            }
             PersistenceMsg::Retry => {
                 let mut queue = state.args.writer.queue();
                 (queue.retry, queue.retry_is_due) = (true, false);
@@ -85,15 +92,15 @@ impl PersistenceState {
             return;
         }
         let writer = Arc::clone(&self.args.writer);
-        while let Some(records) = writer.next_batch() {
+        while let Some(drafts) = writer.next_batch() {
             if !self.args.inline {
-                return self.in_background(me, move |writer| writer.write(&records));
+                return self.in_background(me, move |writer| writer.write(&drafts));
             }
             #[cfg(feature = "test-util")]
             if !writer.latency().is_zero() {
-                return self.slowly(me, records);
+                return self.slowly(me, drafts);
             }
-            writer.write(&records);
+            writer.write(&drafts);
             if self.settle(me) {
                 break;
             }
@@ -105,15 +112,31 @@ impl PersistenceState {
         for flush in std::mem::take(&mut queue.flushes) {
             let _ = flush.send(queue.refused.is_empty());
         }
-        let views = std::mem::take(&mut queue.views_pending);
+        if !queue.views_pending {
+            return;
+        }
+        if !queue.views_are_due {
+            let is_timed = std::mem::replace(&mut queue.views_are_timed, true);
+            drop(queue);
+            return if is_timed { () } else { self.later(me, VIEWS_AFTER, || PersistenceMsg::ViewsAreDue) };
+        }
         drop(queue);
-        if views && self.args.inline {
+        if self.args.inline {
             while writer.refresh_views() {}
-        } else if views {
+        } else {
             self.in_background(me, |writer| {
                 writer.refresh_views();
             });
         }
+    }
+
+    /// Tells this actor, or the one that took its place, something after a while.
+    fn later(&self, me: &ActorRef<PersistenceMsg>, delay: Duration, message: fn() -> PersistenceMsg) {
+        let (shared, me) = (Arc::clone(&self.args.shared), me.clone());
+        tokio::spawn(async move {
+            tokio::time::sleep(delay).await;
+            tell(&shared, &me, message);
+        });
     }
 
     fn in_background(&self, me: &ActorRef<PersistenceMsg>, work: impl FnOnce(&Writer) + Send + 'static) {
@@ -122,28 +145,23 @@ impl PersistenceState {
         tokio::task::spawn_blocking(move || {
             work(&writer);
             writer.queue().job_runs = false;
-            if me.send_message(PersistenceMsg::Written).is_err() {
-                // The actor was replaced meanwhile.
-                let _ = shared.persistence().map(|now| now.send_message(PersistenceMsg::Written));
-            }
+            tell(&shared, &me, || PersistenceMsg::Written);
         });
     }
 
     /// Writes as a disk that takes its time, under paused time.
     #[cfg(feature = "test-util")]
-    fn slowly(&self, me: &ActorRef<PersistenceMsg>, records: Vec<StateRecord>) {
+    fn slowly(&self, me: &ActorRef<PersistenceMsg>, drafts: Vec<Draft>) {
         let (writer, shared, me) = (Arc::clone(&self.args.writer), Arc::clone(&self.args.shared), me.clone());
         writer.queue().job_runs = true;
         tokio::spawn(async move {
             let half = writer.latency() / 2;
             tokio::time::sleep(half).await;
-            writer.write(&records);
+            writer.write(&drafts);
             // Written, and nobody knows it yet.
             tokio::time::sleep(half).await;
             writer.queue().job_runs = false;
-            if me.send_message(PersistenceMsg::Written).is_err() {
-                let _ = shared.persistence().map(|now| now.send_message(PersistenceMsg::Written));
-            }
+            tell(&shared, &me, || PersistenceMsg::Written);
         });
     }
 
@@ -170,9 +188,9 @@ impl PersistenceState {
             }
         };
         let is_durable = !failed;
-        for Entry { record, ack } in batch {
+        for Entry { draft, ack } in batch {
             if let Some(ack) = ack {
-                self.acknowledge(&record.session, ack, is_durable);
+                self.acknowledge(&draft.session, ack, is_durable);
             }
         }
         failed && self.failing
@@ -183,7 +201,7 @@ impl PersistenceState {
         tracing::error!(%error, "a session's state cannot be saved; it is kept in memory");
         let (StateError::Stale { session, .. } | StateError::TooLarge { session, .. }) = error else { return batch };
         let (hopeless, others): (Vec<_>, Vec<_>) =
-            batch.into_iter().partition(|entry| entry.record.session == *session);
+            batch.into_iter().partition(|entry| entry.draft.session == *session);
         let mut queue = self.args.writer.queue();
         if hopeless.is_empty() {
             // The store names a session that it was not given: there is nothing to leave out.
@@ -210,9 +228,9 @@ impl PersistenceState {
         let is_due = {
             let mut queue = self.args.writer.queue();
             for entry in batch {
-                let newer = |known: &StateRecord| known.revision > entry.record.revision;
-                if !queue.refused.get(&entry.record.session).is_some_and(newer) {
-                    queue.refused.insert(entry.record.session.clone(), entry.record.clone());
+                let newer = |known: &Draft| known.revision > entry.draft.revision;
+                if !queue.refused.get(&entry.draft.session).is_some_and(newer) {
+                    queue.refused.insert(entry.draft.session.clone(), entry.draft.clone());
                 }
             }
             std::mem::replace(&mut queue.retry_is_due, true)
@@ -227,16 +245,15 @@ impl PersistenceState {
         if let Some(metrics) = self.args.shared.metrics() {
             let _ = metrics.send_message(MetricsMsg::NotDurable);
         }
-        if is_due {
-            return;
+        if !is_due {
+            self.later(me, RETRY_AFTER, || PersistenceMsg::Retry);
         }
-        let (me, shared) = (me.clone(), Arc::clone(&self.args.shared));
-        tokio::spawn(async move {
-            tokio::time::sleep(RETRY_AFTER).await;
-            if me.send_message(PersistenceMsg::Retry).is_err() {
-                // The actor was replaced meanwhile.
-                let _ = shared.persistence().map(|now| now.send_message(PersistenceMsg::Retry));
-            }
-        });
+    }
+}
+
+/// Tells an actor, or the one that took its place.
+fn tell(shared: &Shared, me: &ActorRef<PersistenceMsg>, message: fn() -> PersistenceMsg) {
+    if me.send_message(message()).is_err() {
+        let _ = shared.persistence().map(|now| now.send_message(message()));
     }
 }

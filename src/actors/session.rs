@@ -11,7 +11,8 @@ use super::desk::{Desk, ReplyTo, Running, Waiter, Wants};
 use super::messages::{EpisodeStatus, SaveAck, SessionMsg, SessionStatus};
 use super::outcome::{EngineError, Outcome, Told};
 use super::session_supervisor::SupervisorMsg;
-use super::shared::{Shared, Stored};
+use super::remembered::Stored;
+use super::shared::Shared;
 use crate::failure::SessionId;
 use crate::policy::machine::{Command, Event, Plan, Record};
 use crate::policy::session::SessionMemory;
@@ -165,7 +166,7 @@ fn remembered(shared: &Shared, id: &SessionId) -> (SessionMemory, u64) {
         // Above every revision of a session of this name that was forgotten.
         return (SessionMemory::default(), shared.now().as_millis());
     };
-    let memory = serde_json::from_slice(&stored.memory).unwrap_or_else(|error| {
+    let memory = stored.memory.value().unwrap_or_else(|error| {
         tracing::warn!(session = %id, %error, "the stored state cannot be read; the session starts anew");
         SessionMemory::default()
     });
@@ -343,6 +344,9 @@ impl SessionState {
         let is_quiet = self.messages == since + 1;
         let has_work = self.desk.lock().running.is_some();
         if is_quiet && !has_work && self.shared.directory.passivate(&self.id, &self.desk) {
+            if let Some(mut stored) = self.shared.stored.get_mut(&self.id) {
+                stored.rest();
+            }
             // What is still in the mailbox are wakings for mail that was read.
             me.stop(None);
         } else {

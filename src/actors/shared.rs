@@ -14,15 +14,14 @@ use super::directory::Directory;
 use super::events::EventBus;
 use super::lanes::Lanes;
 use super::messages::{DetectorMsg, MetricsMsg, PersistenceMsg, SaveAck};
+use super::remembered::{Draft, Stored};
 use super::runner::RunnerPool;
 use super::session_supervisor::SupervisorMsg;
 use super::writer::{self, Writer};
 use super::{EngineError, Outcome};
 use crate::failure::{PatternRegistry, SessionId, Timestamp};
 use crate::policy::machine::{Moment, Plan};
-use crate::policy::session::SessionMemory;
-use crate::policy::{Durability, Limits, RecoveryConfig, seed};
-use crate::state::StateRecord;
+use crate::policy::{Durability, RecoveryConfig, seed};
 use crate::strategy::{SessionClient, StrategyRegistry};
 
 /// Called with every escalation (R18).
@@ -58,32 +57,6 @@ pub(crate) struct Shared {
     draws: AtomicU64,
     closing: AtomicBool,
     stopped: AtomicBool,
-}
-
-/// A session's newest memory.
-#[derive(Debug, Clone)]
-pub(crate) struct Stored {
-    pub revision: u64,
-    pub memory: Arc<[u8]>,
-    pub has_episode: bool,
-    /// From when on it need not be remembered any more (R11).
-    pub spent_from: Option<Timestamp>,
-}
-
-impl Stored {
-    /// What is to be remembered now.
-    pub fn of(memory: &SessionMemory, limits: &Limits, revision: u64, now: Timestamp) -> Self {
-        let snapshot = memory.snapshot();
-        // Maps have text keys and numbers are finite, so this cannot fail; if it did, reading would say so.
-        let text = serde_json::to_vec(&snapshot).unwrap_or_default();
-        Self::read(text.into(), &snapshot, limits, revision, now)
-    }
-
-    /// The same for a memory that was read from this text.
-    pub fn read(text: Arc<[u8]>, memory: &SessionMemory, limits: &Limits, revision: u64, now: Timestamp) -> Self {
-        let (has_episode, spent_from) = (memory.open_episode().is_some(), memory.spent_from(limits, now));
-        Self { revision, memory: text, has_episode, spent_from }
-    }
 }
 
 /// Where the shared actors are now; a restart changes it.
@@ -262,13 +235,12 @@ impl Shared {
     /// Publishes a session's newest memory and hands it to the writer; tells whether it is to be
     /// written at all.
     pub fn store(&self, id: &SessionId, stored: Stored, ack: Option<SaveAck>) -> bool {
-        let record =
-            StateRecord { session: id.clone(), revision: stored.revision, memory: Some(Arc::clone(&stored.memory)) };
+        let draft = Draft { session: id.clone(), revision: stored.revision, memory: Some(stored.memory.clone()) };
         self.stored.insert(id.clone(), stored);
         if self.config().durability() == Durability::Off {
             return false;
         }
-        self.push(writer::Entry { record, ack });
+        self.push(writer::Entry { draft, ack });
         true
     }
 
@@ -288,7 +260,7 @@ impl Shared {
 
     fn forget(&self, id: &SessionId, revision: u64) {
         if self.config().durability() != Durability::Off {
-            self.push(writer::Entry { record: StateRecord::forgotten(id.clone(), revision), ack: None });
+            self.push(writer::Entry { draft: Draft { session: id.clone(), revision, memory: None }, ack: None });
         }
     }
 

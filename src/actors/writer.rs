@@ -8,8 +8,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::oneshot;
 
 use super::messages::SaveAck;
+use super::remembered::Draft;
 use crate::failure::SessionId;
-use crate::state::{RecoveryStateStore, StateError, StateRecord};
+use crate::state::{RecoveryStateStore, StateError};
 
 /// A store and the records on their way to it.
 pub(crate) struct Writer {
@@ -34,13 +35,17 @@ pub(crate) struct Queue {
     /// What came of it.
     pub result: Option<Result<(), StateError>>,
     /// The newest records that the disk refused; written again with the next batch.
-    pub refused: BTreeMap<SessionId, StateRecord>,
+    pub refused: BTreeMap<SessionId, Draft>,
     /// Refused records are due again, although nothing new is to be written.
     pub retry: bool,
     /// Who waits for everything to be written.
     pub flushes: Vec<oneshot::Sender<bool>>,
     /// Readable copies may be out of date.
     pub views_pending: bool,
+    /// They have been so for long enough: an episode that ends at once needs none.
+    pub views_are_due: bool,
+    /// A timer for them runs.
+    pub views_are_timed: bool,
     /// A timer for the refused records runs.
     pub retry_is_due: bool,
     /// Thin the queue out when it is this long.
@@ -48,7 +53,7 @@ pub(crate) struct Queue {
 }
 
 pub(crate) struct Entry {
-    pub record: StateRecord,
+    pub draft: Draft,
     pub ack: Option<SaveAck>,
 }
 
@@ -58,13 +63,13 @@ impl Queue {
     fn thin_out(&mut self) {
         let mut newest = HashMap::new();
         for entry in &self.pending {
-            newest.insert(entry.record.session.clone(), (entry.record.revision, entry.record.memory.clone()));
+            newest.insert(entry.draft.session.clone(), (entry.draft.revision, entry.draft.memory.clone()));
         }
-        self.pending.retain_mut(|entry| match newest.get(&entry.record.session) {
-            Some((revision, _)) if *revision == entry.record.revision => true,
+        self.pending.retain_mut(|entry| match newest.get(&entry.draft.session) {
+            Some((revision, _)) if *revision == entry.draft.revision => true,
             // Somebody waits for it: the newest record holds more than what this one was to make durable.
             Some((revision, memory)) if entry.ack.is_some() => {
-                (entry.record.revision, entry.record.memory) = (*revision, memory.clone());
+                (entry.draft.revision, entry.draft.memory) = (*revision, memory.clone());
                 true
             }
             _ => false,
@@ -76,8 +81,8 @@ impl Queue {
 impl Writer {
     /// Records in one batch at most: bounds how long one append takes.
     const BATCH: usize = 4_096;
-    /// Readable copies refreshed at a time, between two batches.
-    const VIEWS: usize = 32;
+    /// Readable copies written at a time, between two batches: each costs a sync.
+    const VIEWS: usize = 4;
 
     pub fn new(store: Box<dyn RecoveryStateStore>) -> Arc<Self> {
         Arc::new(Self {
@@ -131,8 +136,9 @@ impl Writer {
         call(&mut **store)
     }
 
-    /// Forms the next batch, if there is something to write and no batch under way.
-    pub fn next_batch(&self) -> Option<Vec<StateRecord>> {
+    /// Forms the next batch, if there is something to write and no batch under way: the newest of each
+    /// session.
+    pub fn next_batch(&self) -> Option<Vec<Draft>> {
         let mut queue = self.queue();
         let retries = std::mem::take(&mut queue.retry) && !queue.refused.is_empty();
         if queue.in_flight.is_some() || (queue.pending.is_empty() && !retries) {
@@ -142,19 +148,22 @@ impl Writer {
         let batch: Vec<Entry> = queue.pending.drain(..count).collect();
         for entry in &batch {
             // A newer record of the session makes the refused one needless.
-            queue.refused.remove(&entry.record.session);
+            queue.refused.remove(&entry.draft.session);
         }
         let again = std::mem::take(&mut queue.refused).into_values();
-        let again: Vec<Entry> = again.map(|record| Entry { record, ack: None }).collect();
+        let again: Vec<Entry> = again.map(|draft| Entry { draft, ack: None }).collect();
         let batch: Vec<Entry> = again.into_iter().chain(batch).collect();
-        let records = batch.iter().map(|entry| entry.record.clone()).collect();
+        let drafts = newest(&batch);
         queue.in_flight = Some(batch);
-        Some(records)
+        Some(drafts)
     }
 
     /// Writes a batch; may block. The result waits in the queue.
-    pub fn write(&self, records: &[StateRecord]) {
-        let append = || self.with_store(|store| store.append(records));
+    pub fn write(&self, drafts: &[Draft]) {
+        let append = || {
+            let records: Vec<_> = drafts.iter().map(Draft::record).collect();
+            self.with_store(|store| store.append(&records))
+        };
         // A store of the host's that panics is a disk that fails.
         let result = catch_unwind(AssertUnwindSafe(append)).unwrap_or_else(|_| {
             let source = std::io::Error::other("the store panicked");
@@ -176,9 +185,26 @@ impl Writer {
             }
             Err(_) => 0,
         };
-        self.queue().views_pending = left > 0;
+        let mut queue = self.queue();
+        queue.views_pending = left > 0;
+        queue.views_are_due &= left > 0;
         left > 0
     }
+}
+
+/// The newest draft of each session, in the order of their first.
+fn newest(batch: &[Entry]) -> Vec<Draft> {
+    let mut places = HashMap::with_capacity(batch.len());
+    let mut newest: Vec<&Draft> = Vec::with_capacity(batch.len());
+    for Entry { draft, .. } in batch {
+        let place = *places.entry(&draft.session).or_insert(newest.len());
+        match newest.get_mut(place) {
+            None => newest.push(draft),
+            Some(known) if known.revision <= draft.revision => *known = draft,
+            Some(_) => {}
+        }
+    }
+    newest.into_iter().cloned().collect()
 }
 
 #[cfg(test)]
@@ -190,7 +216,7 @@ mod tests {
     fn entry(session: &str, revision: u64, waits: bool) -> Entry {
         let session: SessionId = session.try_into().expect("not empty");
         let ack = waits.then_some(SaveAck::Record { episode: 1, seq: revision, record: Record::Attempt });
-        Entry { record: StateRecord { session, revision, memory: None }, ack }
+        Entry { draft: Draft { session, revision, memory: None }, ack }
     }
 
     #[test]
@@ -204,12 +230,12 @@ mod tests {
         let queue = writer.queue();
         assert!(queue.pending.len() <= 2 * Writer::BATCH, "{}", queue.pending.len());
         let newest = |name: &str| {
-            let of = queue.pending.iter().filter(|entry| entry.record.session.as_str() == name);
-            of.map(|entry| entry.record.revision).max()
+            let of = queue.pending.iter().filter(|entry| entry.draft.session.as_str() == name);
+            of.map(|entry| entry.draft.revision).max()
         };
         assert_eq!([newest("a"), newest("b"), newest("waits")].iter().flatten().max(), Some(&pushes));
         let waiting: Vec<_> = queue.pending.iter().filter(|entry| entry.ack.is_some()).collect();
         assert_eq!(waiting.len(), 1, "whoever waits is told");
-        assert!(waiting[0].record.revision > 1, "of what came later, which holds more");
+        assert!(waiting[0].draft.revision > 1, "of what came later, which holds more");
     }
 }

@@ -1,16 +1,21 @@
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::io;
 
 use super::disk::{Disk, set_aside};
 use super::index::Index;
-use super::{RecoveryState, StateError, file_stem};
+use super::{RecoveryState, StateError, StateRecord, file_stem};
 use crate::failure::SessionId;
 
 /// Keeps the `recovery-*.json` files abreast of the log, in the background.
 pub(super) struct Views {
     disk: Box<dyn Disk>,
     stale: BTreeSet<SessionId>,
+    /// The views that there are; known from the first refresh on.
+    present: Option<HashSet<String>>,
 }
+
+/// Sessions looked at in one refresh: most recovered at once, and have no view to be removed.
+const LOOKED_AT: usize = 1_024;
 
 /// Every view is written here first; no session's view has this name.
 const NEW: &str = "recovery-.new";
@@ -22,7 +27,7 @@ pub(super) fn view_name(session: &SessionId) -> String {
 
 impl Views {
     pub fn new(disk: Box<dyn Disk>, stale: BTreeSet<SessionId>) -> Self {
-        Self { disk, stale }
+        Self { disk, stale, present: None }
     }
 
     /// The session's view shows something older from now on.
@@ -37,38 +42,57 @@ impl Views {
         &self.stale
     }
 
-    /// Refreshes up to this many views. One that fails stays stale and does not stop the others.
+    /// Writes or removes up to this many views. One that fails stays stale and does not stop the others.
     pub fn refresh(&mut self, index: &Index, at_most: usize) -> Result<(), StateError> {
-        let mut failed = vec![];
-        let mut first_error = None;
-        for _ in 0..at_most {
-            let Some(session) = self.stale.pop_first() else { break };
-            if let Err(source) = self.refresh_one(&session, index) {
-                let path = self.disk.path(&view_name(&session));
-                first_error.get_or_insert(StateError::View { path, source });
-                failed.push(session);
+        let (mut failed, mut first_error, mut changed) = (vec![], None, 0);
+        for _ in 0..LOOKED_AT.max(at_most) {
+            let Some(session) = (changed < at_most).then(|| self.stale.pop_first()).flatten() else { break };
+            match self.refresh_one(&session, index) {
+                Ok(has_changed) => changed += usize::from(has_changed),
+                Err(source) => {
+                    changed += 1;
+                    let path = self.disk.path(&view_name(&session));
+                    first_error.get_or_insert(StateError::View { path, source });
+                    failed.push(session);
+                }
             }
         }
-        if let Err(source) = self.disk.sync() {
+        if changed > 0
+            && let Err(source) = self.disk.sync()
+        {
             first_error.get_or_insert(StateError::View { path: self.disk.path(""), source });
         }
         self.stale.extend(failed);
         first_error.map_or(Ok(()), Err)
     }
 
-    fn refresh_one(&mut self, session: &SessionId, index: &Index) -> io::Result<()> {
+    /// Tells whether a file had to be written or removed.
+    fn refresh_one(&mut self, session: &SessionId, index: &Index) -> io::Result<bool> {
         let name = view_name(session);
         let record = index.get(session);
+        if !self.is_present(&name) && record.as_ref().is_none_or(|record| !shows(record)) {
+            return Ok(false);
+        }
         let memory = match record.map(|record| record.read()) {
             None => None,
             Some(Ok(memory)) => memory,
             // Another version's record: its view is not ours to change.
-            Some(Err(_)) => return Ok(()),
+            Some(Err(_)) => return Ok(false),
         };
         match memory.and_then(|memory| RecoveryState::of(session, &memory)?.to_json()) {
-            Some(json) => self.write(&name, &json),
-            None => missing_is_fine(self.disk.remove(&name)),
+            Some(json) => self.write(&name, &json)?,
+            None => missing_is_fine(self.disk.remove(&name))?,
         }
+        Ok(true)
+    }
+
+    /// Whether there is a view of this name; if nobody knows, there may be.
+    fn is_present(&mut self, name: &str) -> bool {
+        if self.present.is_none() {
+            let names = self.disk.names().ok();
+            self.present = names.map(|names| names.into_iter().map(|entry| entry.name).collect());
+        }
+        self.present.as_ref().is_none_or(|present| present.contains(name))
     }
 
     /// Written beside it, synced, renamed over it: readers see the old view or the new one.
@@ -84,8 +108,14 @@ impl Views {
             }
             renamed => renamed,
         });
-        if renamed.is_err() {
-            let _ = self.disk.remove(NEW);
+        match &renamed {
+            Ok(()) => {
+                // From now on it is there, whatever becomes of it.
+                self.present.as_mut().map(|present| present.insert(name.to_owned()));
+            }
+            Err(_) => {
+                let _ = self.disk.remove(NEW);
+            }
         }
         renamed
     }
@@ -99,6 +129,17 @@ impl Views {
     pub fn disk(&mut self) -> &mut dyn Disk {
         &mut *self.disk
     }
+}
+
+/// Whether a record has anything to show in a view, as far as a glance can tell.
+fn shows(record: &StateRecord) -> bool {
+    #[derive(serde::Deserialize)]
+    struct Glance {
+        episode: Option<serde::de::IgnoredAny>,
+        kept: Option<serde::de::IgnoredAny>,
+    }
+    let Some(memory) = &record.memory else { return false };
+    serde_json::from_slice(memory).map_or(true, |Glance { episode, kept }| episode.is_some() || kept.is_some())
 }
 
 /// What is not there needs no removal; a directory of the name is no view.

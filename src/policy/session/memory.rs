@@ -250,7 +250,7 @@ impl SessionMemory {
             fence: self.fence(),
             ended: self.ended.clone(),
             history: self.history.clone(),
-            episode: self.episode.clone().filter(|episode| episode.verdict().is_none()),
+            episode: self.open_episode().cloned().map(Box::new),
             kept: self.kept.clone(),
         }
     }
