@@ -74,12 +74,21 @@ impl SessionState {
     }
 
     pub(super) fn announce(&self, outcome: &Arc<Outcome>, calls_host: bool) {
-        if let Some(metrics) = self.shared.metrics().filter(|_| self.shared.config().collect_metrics()) {
-            let _ = metrics.send_message(MetricsMsg::Ended(Arc::clone(outcome)));
+        self.count(MetricsMsg::Ended { detected: self.uncounted(), outcome: Arc::clone(outcome) });
+        if self.shared.events.is_heard() {
+            self.shared.events.publish(EngineEvent::Ended(Arc::clone(outcome)));
         }
-        self.shared.events.publish(EngineEvent::Ended(Arc::clone(outcome)));
         if calls_host {
             self.shared.escalated(outcome);
+        }
+    }
+
+    /// Tells the metrics, if they are wanted.
+    pub(super) fn count(&self, message: MetricsMsg) {
+        if self.shared.config().collect_metrics()
+            && let Some(metrics) = self.shared.metrics()
+        {
+            let _ = metrics.send_message(message);
         }
     }
 

@@ -7,7 +7,7 @@ use tokio::task::AbortHandle;
 use super::admission::{Gate, Permit};
 use super::messages::SessionMsg;
 use super::outcome::{EngineError, Outcome, Told};
-use crate::failure::{Detection, RecoveryError, Timestamp};
+use crate::failure::{Detection, Kind, RecoveryError, Timestamp};
 use crate::policy::machine::{Looked, Note, PhaseName, Plan, Redoer};
 use crate::policy::session::ReportKey;
 use crate::strategy::SessionClient;
@@ -91,6 +91,8 @@ pub(crate) struct Running {
     pub result: Option<Looked>,
     /// How it began, until a record holds it.
     pub opening: Option<Began>,
+    /// The failure that began it, until the metrics know of it.
+    pub uncounted: Option<Kind>,
     /// Every decision so far, the newest [`Running::NOTES_KEPT`].
     pub notes: Vec<Note>,
     /// How many of them the last redo's directive told.
@@ -143,6 +145,7 @@ impl Running {
             begun: None,
             result: None,
             opening: None,
+            uncounted: None,
             notes: vec![],
             told_notes: 0,
             durable: true,

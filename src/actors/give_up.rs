@@ -24,6 +24,7 @@ pub(super) fn give_up(shared: &Arc<Shared>, id: &SessionId, desk: &Desk) {
         (desk.running.take(), std::mem::take(&mut desk.waiters), queue, std::mem::take(&mut desk.resets))
     };
     let mail = desk.take_mail();
+    let detected = running.as_ref().and_then(|running| running.uncounted.clone());
     let outcome = Arc::new(ended(shared, id, running));
     let (shared, id) = (Arc::clone(shared), id.clone());
     shared.runtime.clone().spawn(async move {
@@ -32,7 +33,7 @@ pub(super) fn give_up(shared: &Arc<Shared>, id: &SessionId, desk: &Desk) {
             let _ = ask(&shared, Shared::persistence, |done| PersistenceMsg::Flush { done }).await;
         }
         if let Some(metrics) = shared.metrics().filter(|_| shared.config().collect_metrics()) {
-            let _ = metrics.send_message(MetricsMsg::Ended(Arc::clone(&outcome)));
+            let _ = metrics.send_message(MetricsMsg::Ended { detected, outcome: Arc::clone(&outcome) });
         }
         shared.events.publish(EngineEvent::Ended(Arc::clone(&outcome)));
         if matches!(outcome.verdict, Verdict::Escalated { .. }) {

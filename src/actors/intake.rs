@@ -10,7 +10,7 @@ use super::events::EngineEvent;
 use super::messages::{MetricsMsg, SessionMsg};
 use super::outcome::{EngineError, Outcome, Told};
 use super::session::SessionState;
-use crate::failure::{Detection, RecoveryError};
+use crate::failure::{Detection, Kind, RecoveryError};
 use crate::policy::machine::{Event, Looked, Redoer};
 use crate::policy::session::Intake;
 use crate::policy::{Unhandled, Verdict};
@@ -169,20 +169,28 @@ impl SessionState {
             return self.refuse(reply, Verdict::Unhandled(Unhandled::NotDetected), None, false);
         };
         let plan = self.shared.plan();
-        if let Some(metrics) = self.shared.metrics().filter(|_| plan.config.collect_metrics()) {
-            let _ = metrics.send_message(MetricsMsg::Detected { kind: error.kind.clone() });
-        }
         self.hold_lane(&error);
+        let detected = error.kind.clone();
         let began = Began { error, redoer, turn: key.turn, deadline };
         {
             // Whoever waits is told whatever happens from here on.
             let mut desk = self.desk.lock();
             let mut running = Running::new(plan, client, driver);
             running.opening = Some(began.clone());
+            running.uncounted = Some(detected);
             desk.running = Some(running);
         }
         self.wait_for(wants, reply, permit);
         self.begin(me, began);
+        // An episode that is over by now was counted whole.
+        if let Some(kind) = self.uncounted() {
+            self.count(MetricsMsg::Detected { kind });
+        }
+    }
+
+    /// The failure that opened the running episode, once, for the metrics.
+    pub(super) fn uncounted(&self) -> Option<Kind> {
+        self.running(|running| running.uncounted.take()).flatten()
     }
 
     /// Opens an episode, or ends what would have been one.

@@ -76,10 +76,8 @@ pub(crate) enum SessionMsg {
     Status {
         reply: oneshot::Sender<SessionStatus>,
     },
-    /// Nothing happened for `passivate_after` since this many messages.
-    Idle {
-        since: u64,
-    },
+    /// Look whether nothing has happened for `passivate_after`.
+    Idle,
     /// The engine shuts down: whoever waits is told, the episode stays open.
     Suspend,
     /// Panics, to prove that neighbours are unharmed.
@@ -116,7 +114,7 @@ impl SessionMsg {
             | Self::Saved { .. }
             | Self::Abandon { .. }
             | Self::Looked { .. }
-            | Self::Idle { .. }
+            | Self::Idle
             | Self::Suspend => false,
             #[cfg(any(test, feature = "test-util"))]
             Self::Panic => false,
@@ -206,8 +204,9 @@ pub(crate) enum PersistenceMsg {
 pub(crate) enum MetricsMsg {
     /// A failure was detected.
     Detected { kind: Kind },
-    /// An episode ended, or a failure opened none.
-    Ended(Arc<Outcome>),
+    /// An episode ended, or a failure opened none; with the failure that began it, if that was not told
+    /// before.
+    Ended { detected: Option<Kind>, outcome: Arc<Outcome> },
     /// Disk trouble began.
     NotDurable,
     /// Tell when everything sent before is counted.

@@ -72,7 +72,12 @@ impl Actor for MetricsActor {
     ) -> Result<(), ActorProcessingErr> {
         match message {
             MetricsMsg::Detected { kind } => state.lock().record_error(&kind),
-            MetricsMsg::Ended(outcome) => state.ended(&outcome),
+            MetricsMsg::Ended { detected, outcome } => {
+                if let Some(kind) = detected {
+                    state.lock().record_error(&kind);
+                }
+                state.ended(&outcome);
+            }
             MetricsMsg::NotDurable => state.lock().record_refused_write(),
             MetricsMsg::Flush { done } => {
                 let _ = done.send(());

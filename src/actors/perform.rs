@@ -9,9 +9,9 @@ use super::desk::What;
 use super::events::EngineEvent;
 use super::messages::{SaveAck, SessionMsg};
 use super::outcome::Told;
-use super::runner::Ran;
-use super::session::SessionState;
 use super::remembered::Stored;
+use super::runner::{Begun, Ran};
+use super::session::SessionState;
 use super::shared::Shared;
 use crate::failure::{Detection, LaneKey, RecoveryError, Report, SessionId, Timestamp};
 use crate::policy::machine::{Carrier, Command, Event, Execute, Looked, Plan, Record, Redo, Redoer};
@@ -82,10 +82,7 @@ impl SessionState {
                 let answer = strategy.decide(&attempt);
                 Some(Event::Answered { seq, answer, injections: attempt.take_injections() })
             }
-            Strategy::Acts(strategy) => {
-                self.run(strategy, name, attempt, seq, limit);
-                None
-            }
+            Strategy::Acts(strategy) => self.run(strategy, name, attempt, seq, limit),
         }
     }
 
@@ -111,19 +108,25 @@ impl SessionState {
         self.running(|running| running.client.clone()).flatten()
     }
 
-    fn run(&self, strategy: Arc<dyn RecoveryStrategy>, name: Arc<str>, attempt: Attempt, seq: u64, limit: Duration) {
+    fn run(
+        &self,
+        strategy: Arc<dyn RecoveryStrategy>,
+        name: Arc<str>,
+        attempt: Attempt,
+        seq: u64,
+        limit: Duration,
+    ) -> Option<Event> {
         let heard = attempt.clone();
         let running = self.shared.runner.run(limit, move || async move { strategy.execute(&attempt).await });
-        let Some(address) = self.address() else { return };
+        let address = self.address()?;
         self.begin_outside(What::Strategy, seq, async move {
-            let event = match running.await {
+            match running.await {
                 Ran::Done(answer) => Event::Answered { seq, answer, injections: heard.take_injections() },
                 Ran::Busy => Event::RunnerBusy { seq },
                 Ran::TimedOut => address.failed(&name, seq, "did not answer within its time limit"),
                 Ran::Panicked => address.failed(&name, seq, "panicked"),
-            };
-            address.send(event);
-        });
+            }
+        })
     }
 
     fn carry(&mut self, seq: u64, remedy: Remedy, plan: &Plan) -> Option<Event> {
@@ -131,7 +134,7 @@ impl SessionState {
         let Some(client) = self.client() else {
             return Some(delivered(seq, delivery(&remedy, None, turn_follows)));
         };
-        let (address, session) = (self.address()?, self.id.clone());
+        let session = self.id.clone();
         let kind = self.memory.episode()?.error().kind.clone();
         let asked = remedy.clone();
         let running = self.shared.runner.run(plan.limits().strategy_timeout, move || async move {
@@ -139,9 +142,8 @@ impl SessionState {
         });
         self.begin_outside(What::Remedy, seq, async move {
             let result = settled(running.await);
-            address.send(delivered(seq, delivery(&remedy, Some(&result), turn_follows)));
-        });
-        None
+            delivered(seq, delivery(&remedy, Some(&result), turn_follows))
+        })
     }
 
     fn redo(&mut self, redo: Redo) {
@@ -191,12 +193,31 @@ impl SessionState {
         self.running(|running| running.begin(What::Redo, seq, Some(job.abort_handle())));
     }
 
-    /// Starts what reports back by itself; it is ended when the episode goes on without it.
-    fn begin_outside(&self, what: What, seq: u64, job: impl Future<Output = ()> + Send + 'static) {
-        let mut desk = self.desk.lock();
-        if let Some(running) = &mut desk.running {
-            running.begin(what, seq, Some(tokio::spawn(job).abort_handle()));
+    /// Starts what ends with an event: one that is there at once, or reports back by itself. It is ended
+    /// when the episode goes on without it.
+    fn begin_outside(&self, what: What, seq: u64, job: impl Future<Output = Event> + Send + 'static) -> Option<Event> {
+        self.running(|running| running.begin(what, seq, None))?;
+        // Polled outside the desk's lock: the host's code may look at its own session.
+        match self.shared.runner.begin(job) {
+            Begun::Over(event) => {
+                self.running(|running| running.outside = None);
+                Some(event)
+            }
+            Begun::Pending(job) => {
+                let address = self.address()?;
+                self.spawn_outside(async move { address.send(job.await) });
+                None
+            }
         }
+    }
+
+    /// Goes on with what was begun last, in a task of its own.
+    fn spawn_outside(&self, job: impl Future<Output = ()> + Send + 'static) {
+        let task = tokio::spawn(job).abort_handle();
+        self.running(|running| match &mut running.outside {
+            Some(outside) => outside.task = Some(task),
+            None => task.abort(),
+        });
     }
 
     /// Asks the client how the session's last turn ended (R10).
@@ -205,7 +226,8 @@ impl SessionState {
         let (session, limit) = (self.id.clone(), self.shared.config().limits().strategy_timeout);
         let running = self.shared.runner.run(limit, move || async move { client.last_turn(&session).await });
         let (episode, seq) = (address.episode, self.memory.fence().seq);
-        self.begin_outside(What::Look, seq, async move {
+        self.running(|running| running.begin(What::Look, seq, None));
+        self.spawn_outside(async move {
             let looked = match settled(running.await) {
                 Ok(()) => Looked::Worked,
                 Err(ClientError::TurnFailed(report)) => {

@@ -200,8 +200,7 @@ impl PersistenceState {
     fn without_the_hopeless(&self, batch: Vec<Entry>, error: &StateError) -> Vec<Entry> {
         tracing::error!(%error, "a session's state cannot be saved; it is kept in memory");
         let (StateError::Stale { session, .. } | StateError::TooLarge { session, .. }) = error else { return batch };
-        let (hopeless, others): (Vec<_>, Vec<_>) =
-            batch.into_iter().partition(|entry| entry.draft.session == *session);
+        let (hopeless, others): (Vec<_>, Vec<_>) = batch.into_iter().partition(|entry| entry.draft.session == *session);
         let mut queue = self.args.writer.queue();
         if hopeless.is_empty() {
             // The store names a session that it was not given: there is nothing to leave out.

@@ -5,9 +5,10 @@ use std::panic::AssertUnwindSafe;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-use tokio::runtime::{Builder, Handle, Runtime};
+use tokio::runtime::{Builder, Runtime};
 use tokio::sync::{Semaphore, oneshot, watch};
 
 /// Where own strategies and client calls run.
@@ -95,6 +96,12 @@ impl RunnerPool {
         let own = self.own.as_ref().map(|own| own.strategies.handle().clone());
         let mut closed = self.closed.subscribe();
         async move {
+            let Some(runtime) = own else {
+                let Ok(Ok(_permit)) = tokio::time::timeout(limit, at_once.acquire_owned()).await else {
+                    return Ran::Busy;
+                };
+                return in_place(limit, closed, guarded(make)).await;
+            };
             if stuck.load(Ordering::Acquire) >= max_stuck {
                 return Ran::Busy;
             }
@@ -115,7 +122,9 @@ impl RunnerPool {
                     out = guarded(make) => { let _ = answer.send(out); }
                 }
             });
-            start(own, job);
+            // A thread of its own, so that a job that never yields stops nothing but itself.
+            let driver = runtime.clone();
+            drop(runtime.spawn_blocking(move || driver.block_on(job)));
             let ran = match tokio::time::timeout(limit, answered).await {
                 Ok(Ok(Some(out))) => Ran::Done(out),
                 Ok(Ok(None) | Err(_)) => Ran::Panicked,
@@ -145,6 +154,18 @@ impl RunnerPool {
             Some(own) => own.calls.spawn(job),
             None => tokio::spawn(job),
         }
+    }
+
+    /// Begins a job that [`run`](Self::run) or [`spawn`](Self::spawn) is part of. Inline, what is ready at
+    /// once is over at once; on the runner's own runtime nothing is polled here.
+    pub fn begin<F: Future>(&self, job: F) -> Begun<F> {
+        let mut job = Box::pin(job);
+        if self.is_inline()
+            && let Poll::Ready(out) = job.as_mut().poll(&mut Context::from_waker(Waker::noop()))
+        {
+            return Begun::Over(out);
+        }
+        Begun::Pending(job)
     }
 
     /// Calls a hook of the host's, which may block.
@@ -214,15 +235,40 @@ impl Drop for Held {
     }
 }
 
-fn start(own: Option<Handle>, job: Job) {
-    match own {
-        // A thread of its own, so that a job that never yields stops nothing but itself.
-        Some(runtime) => {
-            let driver = runtime.clone();
-            drop(runtime.spawn_blocking(move || driver.block_on(job)));
-        }
-        None => drop(tokio::spawn(job)),
+/// Runs a job where its caller is; one that is ready at once costs no more than its polling.
+async fn in_place<T>(
+    limit: Duration,
+    mut closed: watch::Receiver<bool>,
+    job: impl Future<Output = Option<T>>,
+) -> Ran<T> {
+    let mut job = std::pin::pin!(job);
+    if let Some(out) = once(job.as_mut()).await {
+        return out.map_or(Ran::Panicked, Ran::Done);
     }
+    tokio::select! {
+        biased;
+        _ = closed.wait_for(|closed| *closed) => Ran::Panicked,
+        out = tokio::time::timeout(limit, job) => match out {
+            Ok(out) => out.map_or(Ran::Panicked, Ran::Done),
+            Err(_) => Ran::TimedOut,
+        },
+    }
+}
+
+/// What a future comes to if it is polled once.
+async fn once<T>(mut future: Pin<&mut impl Future<Output = T>>) -> Option<T> {
+    std::future::poll_fn(|context| match future.as_mut().poll(context) {
+        Poll::Ready(out) => Poll::Ready(Some(out)),
+        Poll::Pending => Poll::Ready(None),
+    })
+    .await
+}
+
+/// A job that may be over before it is spawned.
+pub(crate) enum Begun<F: Future> {
+    Over(F::Output),
+    /// To be polled on, which its first poll did not prepare.
+    Pending(Pin<Box<F>>),
 }
 
 /// Polls a future, catching the panics of its making and its polling.
@@ -235,7 +281,7 @@ where
     std::future::poll_fn(move |context| {
         match std::panic::catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(context))) {
             Ok(poll) => poll.map(Some),
-            Err(_) => std::task::Poll::Ready(None),
+            Err(_) => Poll::Ready(None),
         }
     })
     .await

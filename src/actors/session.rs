@@ -2,16 +2,18 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::time::Duration;
 
 use ractor::{Actor, ActorProcessingErr, ActorRef};
 use tokio::task::AbortHandle;
+use tokio::time::Instant;
 
 use super::admission::Permit;
 use super::desk::{Desk, ReplyTo, Running, Waiter, Wants};
 use super::messages::{EpisodeStatus, SaveAck, SessionMsg, SessionStatus};
 use super::outcome::{EngineError, Outcome, Told};
-use super::session_supervisor::SupervisorMsg;
 use super::remembered::Stored;
+use super::session_supervisor::SupervisorMsg;
 use super::shared::Shared;
 use crate::failure::SessionId;
 use crate::policy::machine::{Command, Event, Plan, Record};
@@ -40,7 +42,8 @@ pub(crate) struct SessionState {
     pub wait: Timer,
     pub deadline: Timer,
     idle: Timer,
-    messages: u64,
+    /// When the last message came.
+    active: Instant,
     /// The engine shuts down: the session's last words were said.
     pub suspended: bool,
     started: bool,
@@ -51,7 +54,7 @@ pub(crate) struct SessionState {
 pub(crate) struct Timer(Option<AbortHandle>);
 
 impl Timer {
-    pub fn set(&mut self, me: &ActorRef<SessionMsg>, delay: std::time::Duration, message: SessionMsg) {
+    pub fn set(&mut self, me: &ActorRef<SessionMsg>, delay: Duration, message: SessionMsg) {
         self.stop();
         let me = me.clone();
         let task = tokio::spawn(async move {
@@ -65,6 +68,10 @@ impl Timer {
         if let Some(task) = self.0.take() {
             task.abort();
         }
+    }
+
+    fn is_set(&self) -> bool {
+        self.0.is_some()
     }
 }
 
@@ -97,7 +104,7 @@ impl Actor for SessionActor {
             wait: Timer::default(),
             deadline: Timer::default(),
             idle: Timer::default(),
-            messages: 0,
+            active: Instant::now(),
             suspended: false,
             started: false,
         })
@@ -139,7 +146,9 @@ impl Actor for SessionActor {
             message => Some(message),
         };
         if let Some(message) = message {
-            state.messages += 1;
+            if !matches!(message, SessionMsg::Idle) {
+                state.active = Instant::now();
+            }
             state.take(&me, message);
         }
         drop(serving);
@@ -211,7 +220,7 @@ impl SessionState {
             SessionMsg::Status { reply } => {
                 let _ = reply.send(self.status());
             }
-            SessionMsg::Idle { since } => self.on_idle(me, since),
+            SessionMsg::Idle => self.on_idle(me),
             SessionMsg::Suspend => self.suspend(),
             #[cfg(any(test, feature = "test-util"))]
             SessionMsg::Panic => panic!("asked to panic"),
@@ -333,16 +342,25 @@ impl SessionState {
         }
     }
 
+    /// Looks after a while whether anything happened. A timer that runs already sees to it: what happens
+    /// meanwhile sets none.
     pub fn watch_idleness(&mut self, me: &ActorRef<SessionMsg>) {
-        let after = self.shared.config().limits().passivate_after;
-        self.idle.set(me, after, SessionMsg::Idle { since: self.messages });
+        if self.idle.is_set() {
+            return;
+        }
+        self.look_later(me, self.shared.config().limits().passivate_after);
+    }
+
+    fn look_later(&mut self, me: &ActorRef<SessionMsg>, after: Duration) {
+        self.idle.set(me, after, SessionMsg::Idle);
     }
 
     /// Puts the actor away if nothing happened meanwhile: its memory is stored.
-    fn on_idle(&mut self, me: &ActorRef<SessionMsg>, since: u64) {
-        // This message itself was counted.
-        let is_quiet = self.messages == since + 1;
+    fn on_idle(&mut self, me: &ActorRef<SessionMsg>) {
+        let after = self.shared.config().limits().passivate_after;
+        let left = after.saturating_sub(self.active.elapsed());
         let has_work = self.desk.lock().running.is_some();
+        let is_quiet = left.is_zero();
         if is_quiet && !has_work && self.shared.directory.passivate(&self.id, &self.desk) {
             if let Some(mut stored) = self.shared.stored.get_mut(&self.id) {
                 stored.rest();
@@ -350,7 +368,7 @@ impl SessionState {
             // What is still in the mailbox are wakings for mail that was read.
             me.stop(None);
         } else {
-            self.watch_idleness(me);
+            self.look_later(me, if is_quiet { after } else { left });
         }
     }
 }
