@@ -31,9 +31,12 @@ impl SessionState {
 
     /// Writes the verdict's record, and concludes at once where nobody waits for the disk.
     pub(super) fn write_verdict(&mut self, me: &ActorRef<SessionMsg>, episode: u64, seq: u64, plan: &Plan) {
-        let is_ahead = plan.config.durability() == Durability::Ahead;
+        if plan.config.durability() != Durability::Ahead {
+            self.is_unsaved = true;
+            return self.conclude(me);
+        }
         let ack = SaveAck::Record { episode, seq, record: Record::Verdict };
-        if !(self.save(is_ahead.then_some(ack)) && is_ahead) {
+        if !self.save(Some(ack)) {
             self.conclude(me);
         }
     }
@@ -46,6 +49,8 @@ impl SessionState {
         });
         let Some(outcome) = closing.flatten() else { return };
         self.memory.close();
+        // Published before anybody is told.
+        self.save_if_due();
         let outcome = Arc::new(outcome);
         self.last = Some(Arc::clone(&outcome));
         let calls_host = matches!(outcome.verdict, Verdict::Escalated { .. });

@@ -208,8 +208,10 @@ impl SessionState {
                 self.tell_end(me, Arc::new(outcome), refusal.calls_host);
             }
             Ok(commands) => {
-                let (session, episode, kind) = (self.id.clone(), self.memory.episodes(), error.kind.clone());
-                self.shared.events.publish(EngineEvent::Opened { session, episode, kind });
+                if self.shared.events.is_heard() {
+                    let (session, episode, kind) = (self.id.clone(), self.memory.episodes(), error.kind.clone());
+                    self.shared.events.publish(EngineEvent::Opened { session, episode, kind });
+                }
                 self.watch_deadline(me);
                 self.perform_all(me, commands, &plan);
             }

@@ -189,6 +189,8 @@ pub(crate) enum SaveAck {
 pub(crate) enum PersistenceMsg {
     /// The queue has something to be written.
     Wake,
+    /// The queue has grown for long enough.
+    Lingered,
     /// A batch was written, or not.
     Written,
     /// Try again what could not be written.

@@ -48,11 +48,15 @@ impl SessionState {
         }
     }
 
-    /// Hands a record to the writer. Without `ahead` nobody waits for the disk.
+    /// Hands a record to the writer. Without `ahead` nobody waits for the disk, and what follows at once
+    /// is part of the same record.
     fn persist(&mut self, seq: u64, record: Record, plan: &Plan) -> Option<Event> {
         let episode = self.memory.episode()?.id();
-        let ahead = plan.config.durability() == Durability::Ahead;
-        let answer_comes = self.save(ahead.then_some(SaveAck::Record { episode, seq, record })) && ahead;
+        if plan.config.durability() != Durability::Ahead {
+            self.is_unsaved = true;
+            return Some(Event::Persisted { seq, record });
+        }
+        let answer_comes = self.save(Some(SaveAck::Record { episode, seq, record }));
         (!answer_comes).then_some(Event::Persisted { seq, record })
     }
 
@@ -109,7 +113,7 @@ impl SessionState {
     }
 
     fn run(
-        &self,
+        &mut self,
         strategy: Arc<dyn RecoveryStrategy>,
         name: Arc<str>,
         attempt: Attempt,
@@ -147,6 +151,7 @@ impl SessionState {
     }
 
     fn redo(&mut self, redo: Redo) {
+        self.save_if_due();
         self.collect_notes();
         let Some(episode) = self.memory.episode() else { return };
         let (episode, redoer, seq) = (episode.id(), episode.redoer(), episode.seq());
@@ -195,7 +200,12 @@ impl SessionState {
 
     /// Starts what ends with an event: one that is there at once, or reports back by itself. It is ended
     /// when the episode goes on without it.
-    fn begin_outside(&self, what: What, seq: u64, job: impl Future<Output = Event> + Send + 'static) -> Option<Event> {
+    fn begin_outside(
+        &mut self,
+        what: What,
+        seq: u64,
+        job: impl Future<Output = Event> + Send + 'static,
+    ) -> Option<Event> {
         self.running(|running| running.begin(what, seq, None))?;
         // Polled outside the desk's lock: the host's code may look at its own session.
         match self.shared.runner.begin(job) {
@@ -204,6 +214,7 @@ impl SessionState {
                 Some(event)
             }
             Begun::Pending(job) => {
+                self.save_if_due();
                 let address = self.address()?;
                 self.spawn_outside(async move { address.send(job.await) });
                 None

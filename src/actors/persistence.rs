@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ractor::{Actor, ActorProcessingErr, ActorRef};
+use tokio::time::Instant;
 
 use super::events::EngineEvent;
 use super::messages::{MetricsMsg, PersistenceMsg, SaveAck, SessionMsg};
@@ -26,6 +27,10 @@ pub(crate) struct PersistenceState {
     args: PersistenceArgs,
     failing: bool,
     warned: Option<Timestamp>,
+    /// When the last batch began.
+    begun: Option<Instant>,
+    /// A timer for the next batch runs.
+    is_timed: bool,
 }
 
 /// Trouble that lasts is said again this often.
@@ -34,6 +39,9 @@ const WARN_EVERY: Duration = Duration::from_secs(60);
 const RETRY_AFTER: Duration = Duration::from_secs(1);
 /// How old a readable copy may be: most episodes are over sooner and need none.
 const VIEWS_AFTER: Duration = Duration::from_secs(1);
+/// The shortest time from one batch to the next while nobody waits for what is queued (`behind`): a sync
+/// costs a busy processor more than the records do.
+const LINGER: Duration = Duration::from_millis(10);
 
 impl Actor for PersistenceActor {
     type Msg = PersistenceMsg;
@@ -50,7 +58,7 @@ impl Actor for PersistenceActor {
         // What the one before left in the queue goes on.
         args.writer.unstick();
         let _ = me.send_message(PersistenceMsg::Written);
-        Ok(PersistenceState { args, failing: false, warned: None })
+        Ok(PersistenceState { args, failing: false, warned: None, begun: None, is_timed: false })
     }
 
     async fn handle(
@@ -61,6 +69,7 @@ impl Actor for PersistenceActor {
     ) -> Result<(), ActorProcessingErr> {
         match message {
             PersistenceMsg::Wake => {}
+            PersistenceMsg::Lingered => state.is_timed = false,
             PersistenceMsg::Written => {
                 state.settle(&me);
             }
@@ -92,7 +101,14 @@ impl PersistenceState {
             return;
         }
         let writer = Arc::clone(&self.args.writer);
+        if let Some(left) = self.lingers(&writer) {
+            if !std::mem::replace(&mut self.is_timed, true) {
+                self.later(me, left, || PersistenceMsg::Lingered);
+            }
+            return;
+        }
         while let Some(drafts) = writer.next_batch() {
+            self.begun = Some(Instant::now());
             if !self.args.inline {
                 return self.in_background(me, move |writer| writer.write(&drafts));
             }
@@ -128,6 +144,14 @@ impl PersistenceState {
                 writer.refresh_views();
             });
         }
+    }
+
+    /// For how long yet the queue may grow, because nobody waits for what is in it.
+    fn lingers(&self, writer: &Writer) -> Option<Duration> {
+        let queue = writer.queue();
+        let is_urgent = queue.is_awaited || queue.retry || !queue.flushes.is_empty() || queue.pending.is_empty();
+        let left = LINGER.checked_sub(self.begun?.elapsed())?;
+        (!is_urgent && !left.is_zero() && queue.pending.len() < Writer::BATCH).then_some(left)
     }
 
     /// Tells this actor, or the one that took its place, something after a while.

@@ -35,6 +35,8 @@ pub(crate) struct SessionState {
     incarnation: u64,
     pub memory: SessionMemory,
     pub revision: u64,
+    /// The memory has changed and nobody waits for its record: one is made at the end of what is done now.
+    pub is_unsaved: bool,
     /// The current redo, for those who join or come late (R8).
     pub directive: Option<Told>,
     /// How the last episode ended, as long as the actor lives.
@@ -99,6 +101,7 @@ impl Actor for SessionActor {
             incarnation,
             memory: SessionMemory::default(),
             revision: 0,
+            is_unsaved: false,
             directive: None,
             last: None,
             wait: Timer::default(),
@@ -125,6 +128,7 @@ impl Actor for SessionActor {
         while let Some(message) = state.desk.pop() {
             state.take(&me, message);
         }
+        state.save_if_due();
         drop(serving);
         Ok(())
     }
@@ -150,6 +154,7 @@ impl Actor for SessionActor {
                 state.active = Instant::now();
             }
             state.take(&me, message);
+            state.save_if_due();
         }
         drop(serving);
         Ok(())
@@ -312,12 +317,20 @@ impl SessionState {
     /// Publishes the session's memory and hands it to the writer; tells whether it will be written.
     pub fn save(&mut self, ack: Option<SaveAck>) -> bool {
         self.revision += 1;
+        self.is_unsaved = false;
         self.running(|running| (running.opening, running.result) = (None, None));
         self.shared.store(
             &self.id,
             Stored::of(&self.memory, self.shared.config().limits(), self.revision, self.shared.now()),
             ack,
         )
+    }
+
+    /// Makes the record that nobody waits for.
+    pub fn save_if_due(&mut self) {
+        if self.is_unsaved {
+            self.save(None);
+        }
     }
 
     fn status(&self) -> SessionStatus {

@@ -38,6 +38,8 @@ pub(crate) struct Queue {
     pub refused: BTreeMap<SessionId, Draft>,
     /// Refused records are due again, although nothing new is to be written.
     pub retry: bool,
+    /// A record is queued that somebody waits for.
+    pub is_awaited: bool,
     /// Who waits for everything to be written.
     pub flushes: Vec<oneshot::Sender<bool>>,
     /// Readable copies may be out of date.
@@ -80,7 +82,7 @@ impl Queue {
 
 impl Writer {
     /// Records in one batch at most: bounds how long one append takes.
-    const BATCH: usize = 4_096;
+    pub const BATCH: usize = 4_096;
     /// Readable copies written at a time, between two batches: each costs a sync.
     const VIEWS: usize = 4;
 
@@ -112,11 +114,13 @@ impl Writer {
     /// Queues a record; tells whether the writer has to be woken for it.
     pub fn push(&self, entry: Entry) -> bool {
         let mut queue = self.queue();
+        let is_first_awaited = entry.ack.is_some() && !queue.is_awaited;
+        queue.is_awaited |= is_first_awaited;
         queue.pending.push(entry);
         if queue.pending.len() >= queue.thin_at.max(2 * Self::BATCH) {
             queue.thin_out();
         }
-        queue.pending.len() == 1
+        queue.pending.len() == 1 || is_first_awaited
     }
 
     /// Puts back a batch whose writing never began.
@@ -153,6 +157,7 @@ impl Writer {
         let again = std::mem::take(&mut queue.refused).into_values();
         let again: Vec<Entry> = again.map(|draft| Entry { draft, ack: None }).collect();
         let batch: Vec<Entry> = again.into_iter().chain(batch).collect();
+        queue.is_awaited = queue.pending.iter().any(|entry| entry.ack.is_some());
         let drafts = newest(&batch);
         queue.in_flight = Some(batch);
         Some(drafts)

@@ -34,7 +34,22 @@ pub struct StrategyRegistry {
     current: Arc<RwLock<Arc<Named>>>,
 }
 
-type Named = BTreeMap<Arc<str>, Strategy>;
+#[derive(Clone)]
+struct Named {
+    all: BTreeMap<Arc<str>, Strategy>,
+    /// The names of those that only compute.
+    computing: Arc<BTreeSet<Arc<str>>>,
+}
+
+impl Named {
+    fn of(all: BTreeMap<Arc<str>, Strategy>) -> Self {
+        let computes = |(name, strategy): (&Arc<str>, &Strategy)| {
+            matches!(strategy, Strategy::Computes(_)).then(|| Arc::clone(name))
+        };
+        let computing = Arc::new(all.iter().filter_map(computes).collect());
+        Self { all, computing }
+    }
+}
 
 /// A strategy's name was empty or blank, so no chain could name it; nothing was registered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -73,7 +88,7 @@ impl StrategyRegistry {
             Arc::new(Abort),
         ];
         let named = built_in.into_iter().map(|one| (one.name().into(), Strategy::Computes(one))).collect();
-        Self { current: Arc::new(RwLock::new(Arc::new(named))) }
+        Self { current: Arc::new(RwLock::new(Arc::new(Named::of(named)))) }
     }
 
     /// Adds a strategy under its name; returns the one whose place it took.
@@ -90,7 +105,9 @@ impl StrategyRegistry {
             return Err(UnnamedStrategy);
         }
         let mut current = self.current.write().unwrap_or_else(PoisonError::into_inner);
-        let replaced = Arc::make_mut(&mut current).insert(name, Strategy::Acts(strategy));
+        let mut all = current.all.clone();
+        let replaced = all.insert(name, Strategy::Acts(strategy));
+        *current = Arc::new(Named::of(all));
         Ok(replaced.map(Strategy::into_acting))
     }
 
@@ -118,26 +135,22 @@ impl StrategyRegistry {
 
     /// All names, in alphabetical order.
     pub fn names(&self) -> Vec<Arc<str>> {
-        self.snapshot().keys().cloned().collect()
+        self.snapshot().all.keys().cloned().collect()
     }
 
     /// Whether a chain can name it.
     pub fn known(&self, name: &str) -> bool {
-        self.snapshot().contains_key(name)
+        self.snapshot().all.contains_key(name)
     }
 
     /// The names of those that only compute.
     pub(crate) fn computing(&self) -> Arc<BTreeSet<Arc<str>>> {
-        let current = self.snapshot();
-        let computes = |(name, strategy): (&Arc<str>, &Strategy)| {
-            matches!(strategy, Strategy::Computes(_)).then(|| Arc::clone(name))
-        };
-        Arc::new(current.iter().filter_map(computes).collect())
+        Arc::clone(&self.snapshot().computing)
     }
 
     /// The strategy of this name, as the shell runs it.
     pub(crate) fn get(&self, name: &str) -> Option<Strategy> {
-        self.snapshot().get(name).cloned()
+        self.snapshot().all.get(name).cloned()
     }
 
     fn snapshot(&self) -> Arc<Named> {
