@@ -3,28 +3,24 @@
 //! Timings depend on the machine; the ratios printed at the end are taken within one run.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use backstop::policy::config::ConfigBuilder;
-use backstop::policy::{ChainKey, Durability, Step};
-use backstop::strategy::{ClientCall, SessionClient};
-use backstop::{Category, RecoveryEngine, Report, Runner, SessionId};
+use backstop::policy::Durability;
+use backstop::state::{FileStore, FileStoreOptions, RecoveryStateStore, StateRecord};
+use backstop::{RecoveryEngine, SessionId};
 use criterion::{Criterion, Throughput};
-use ractor::{Actor, ActorProcessingErr, ActorRef, RpcReplyPort};
+use ractor::Actor;
 use tokio::runtime::Runtime;
 use tokio::sync::{mpsc, oneshot};
 
+mod common;
+
+use common::{Echo, builder, builder_with, recover, sessions, spread};
+
 const CALLERS: usize = 64;
-
-/// A client that compacts at once and cannot redo.
-struct Compacts;
-
-impl SessionClient for Compacts {
-    fn compact<'a>(&'a self, _: &'a SessionId, _: &'a [Arc<str>]) -> ClientCall<'a, ()> {
-        Box::pin(std::future::ready(Ok(())))
-    }
-}
+const UPDATE: &str = "durable update, 64 writers";
 
 /// Nanoseconds per operation, by name, for the ratios.
 static MEDIANS: Mutex<BTreeMap<&'static str, Vec<f64>>> = Mutex::new(BTreeMap::new());
@@ -32,32 +28,6 @@ static MEDIANS: Mutex<BTreeMap<&'static str, Vec<f64>>> = Mutex::new(BTreeMap::n
 fn note(name: &'static str, iters: u64, took: Duration) {
     let each = took.as_nanos() as f64 / iters as f64;
     MEDIANS.lock().unwrap_or_else(PoisonError::into_inner).entry(name).or_default().push(each);
-}
-
-/// Runs `iters` operations, shared by this many callers at once; the time until the last has ended.
-async fn spread<F, Fut>(callers: usize, iters: u64, operation: F) -> Duration
-where
-    F: Fn(u64) -> Fut + Clone + Send + 'static,
-    Fut: Future<Output = ()> + Send + 'static,
-{
-    let started = Instant::now();
-    let callers = callers.min(iters as usize).max(1) as u64;
-    let tasks: Vec<_> = (0..callers)
-        .map(|caller| {
-            let operation = operation.clone();
-            tokio::spawn(async move {
-                let mut at = caller;
-                while at < iters {
-                    operation(at).await;
-                    at += callers;
-                }
-            })
-        })
-        .collect();
-    for task in tasks {
-        task.await.expect("a caller does not panic");
-    }
-    started.elapsed()
 }
 
 fn round_trip() -> mpsc::UnboundedSender<oneshot::Sender<u64>> {
@@ -68,49 +38,6 @@ fn round_trip() -> mpsc::UnboundedSender<oneshot::Sender<u64>> {
         }
     });
     send
-}
-
-struct Echo;
-
-impl Actor for Echo {
-    type Msg = RpcReplyPort<u64>;
-    type State = ();
-    type Arguments = ();
-
-    async fn pre_start(&self, _: ActorRef<Self::Msg>, (): ()) -> Result<(), ActorProcessingErr> {
-        Ok(())
-    }
-
-    async fn handle(&self, _: ActorRef<Self::Msg>, reply: Self::Msg, (): &mut ()) -> Result<(), ActorProcessingErr> {
-        let _ = reply.send(1);
-        Ok(())
-    }
-}
-
-fn builder(durability: Durability) -> backstop::engine::EngineBuilder {
-    let loaded = ConfigBuilder::new()
-        .durability(durability)
-        .chain(ChainKey::Category(Category::SessionError), vec![Step::new("compact")])
-        .limits(|limits| {
-            // Evaluated, but out of reach.
-            limits.max_recoveries = 1_000_000;
-            limits.max_same_failure = 1_000_000;
-            limits.recovery_window = Duration::from_millis(5);
-            limits.waiting_reports = 4_096;
-        })
-        .build()
-        .expect("the configuration is valid");
-    let client: Arc<dyn SessionClient> = Arc::new(Compacts);
-    RecoveryEngine::builder().config(loaded.config).runner(Runner::Inline).clients(move |_| Some(Arc::clone(&client)))
-}
-
-fn sessions(count: usize) -> Arc<Vec<SessionId>> {
-    Arc::new((0..count).map(|n| SessionId::new(format!("session-{n}")).expect("a name")).collect())
-}
-
-async fn recover(engine: &RecoveryEngine, id: &SessionId) {
-    let recovered = engine.recover(id, Report::text("503 Service Unavailable").with_status(503), None).await;
-    assert!(recovered.is_ok(), "{:?}", recovered.err());
 }
 
 fn recoveries(
@@ -180,6 +107,48 @@ fn bare(criterion: &mut Criterion, runtime: &Runtime) {
     group.finish();
 }
 
+/// A durable update of the log alone: records queue while the disk works, and go out as one batch.
+fn durable_updates(criterion: &mut Criterion, runtime: &Runtime, dir: &std::path::Path) {
+    type Update = (StateRecord, oneshot::Sender<()>);
+    let (mut store, _) = FileStore::open(dir, FileStoreOptions::default()).expect("the store opens");
+    let (send, receive) = std::sync::mpsc::channel::<Update>();
+    let writer = std::thread::spawn(move || {
+        while let Ok(first) = receive.recv() {
+            let (records, done): (Vec<_>, Vec<_>) = std::iter::once(first).chain(receive.try_iter()).unzip();
+            store.append(&records).expect("the disk works");
+            for done in done {
+                let _ = done.send(());
+            }
+        }
+    });
+    let ids = sessions(CALLERS);
+    // As long as the memory of a session with an open episode.
+    let memory: Arc<[u8]> = vec![b'x'; 1_200].into();
+    let revision = Arc::new(AtomicU64::new(0));
+    let mut group = criterion.benchmark_group("log");
+    group.throughput(Throughput::Elements(1)).sample_size(10).measurement_time(Duration::from_secs(5));
+    group.bench_function(UPDATE, |bench| {
+        bench.iter_custom(|iters| {
+            let (send, ids, memory, revision) =
+                (send.clone(), Arc::clone(&ids), Arc::clone(&memory), Arc::clone(&revision));
+            let took = runtime.block_on(spread(CALLERS, iters, move |at| {
+                let session = ids[at as usize % ids.len()].clone();
+                let (revision, memory) = (revision.fetch_add(1, Ordering::Relaxed) + 1, Some(Arc::clone(&memory)));
+                let (done, durable) = oneshot::channel();
+                let _ = send.send((StateRecord { session, revision, memory }, done));
+                async move {
+                    let _ = durable.await;
+                }
+            }));
+            note(UPDATE, iters, took);
+            took
+        });
+    });
+    group.finish();
+    drop(send);
+    writer.join().expect("the writer does not panic");
+}
+
 fn main() {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().expect("threads");
     let mut criterion = Criterion::default().configure_from_args();
@@ -188,6 +157,7 @@ fn main() {
     let dir = tempfile::tempdir().expect("a directory");
     let start =
         |builder: backstop::engine::EngineBuilder| runtime.block_on(builder.spawn()).expect("the engine starts");
+    durable_updates(&mut criterion, &runtime, &dir.path().join("log"));
     let few = sessions(CALLERS);
     let behind = start(builder(Durability::Behind).state_dir(dir.path().join("behind")).seed(1));
     recoveries(&mut criterion, &runtime, "behind, 64 callers", &behind, &few, CALLERS);
@@ -200,6 +170,11 @@ fn main() {
     let many = start(builder(Durability::Behind).state_dir(dir.path().join("many")).seed(1));
     recoveries(&mut criterion, &runtime, "behind, 100 k sessions, 1024 callers", &many, &sessions(100_000), 1_024);
     runtime.block_on(many.shutdown());
+    // Every session has been put away by the time its turn comes again.
+    let cold =
+        start(builder_with(Durability::Behind, Duration::from_millis(1)).state_dir(dir.path().join("cold")).seed(1));
+    recoveries(&mut criterion, &runtime, "behind, 64 callers, cold sessions", &cold, &sessions(20_000), CALLERS);
+    runtime.block_on(cold.shutdown());
     criterion.final_summary();
     ratios();
 }
@@ -211,10 +186,13 @@ fn ratios() {
         all.sort_by(f64::total_cmp);
         all.get(all.len() / 2).copied().unwrap_or(f64::NAN)
     };
-    let (mpsc, call) = (median("mpsc+oneshot"), median("ractor call"));
-    println!("\n| what | ns each | × mpsc+oneshot | × ractor call |\n| --- | --- | --- | --- |");
+    let bare = ["mpsc+oneshot", "ractor call", UPDATE].map(median);
+    println!(
+        "\n| what | ns each | × mpsc+oneshot | × ractor call | × durable update |\n| --- | --- | --- | --- | --- |"
+    );
     for name in medians.keys() {
         let own = median(name);
-        println!("| {name} | {own:.0} | {:.2} | {:.2} |", own / mpsc, own / call);
+        let [mpsc, call, update] = bare.map(|bare| own / bare);
+        println!("| {name} | {own:.0} | {mpsc:.2} | {call:.2} | {update:.2} |");
     }
 }

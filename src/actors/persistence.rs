@@ -132,9 +132,10 @@ impl PersistenceState {
             return;
         }
         if !queue.views_are_due {
-            let is_timed = std::mem::replace(&mut queue.views_are_timed, true);
-            drop(queue);
-            return if is_timed { () } else { self.later(me, VIEWS_AFTER, || PersistenceMsg::ViewsAreDue) };
+            if !std::mem::replace(&mut queue.views_are_timed, true) {
+                self.later(me, VIEWS_AFTER, || PersistenceMsg::ViewsAreDue);
+            }
+            return;
         }
         drop(queue);
         if self.args.inline {
