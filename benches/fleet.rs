@@ -38,7 +38,7 @@ fn memory(runtime: &Runtime, count: usize) {
     let engine = runtime.block_on(builder(Durability::Off).in_memory().seed(1).spawn()).expect("the engine starts");
     recover_all(runtime, &engine, &ids);
     let live = each(before);
-    drop(runtime.block_on(engine.shutdown()));
+    runtime.block_on(engine.shutdown());
     drop(engine);
 
     let before = resident();
