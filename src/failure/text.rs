@@ -35,15 +35,21 @@ fn ceil(text: &str, mut at: usize) -> usize {
 /// characters go; typographic quotes become plain ones; `[object Object]` disappears.
 pub(crate) fn normalise(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
-    let mut chars = text.chars().peekable();
     let mut blank = true;
-    while let Some(ch) = chars.next() {
+    let mut rest = text;
+    loop {
+        // Most of a text is as it should be.
+        let (fine, next) = rest.split_at(undisturbed(rest, blank));
+        if let Some(last) = fine.as_bytes().last() {
+            out.push_str(fine);
+            blank = *last == b' ';
+        }
+        let mut chars = next.chars();
+        let Some(ch) = chars.next() else { break };
         match ch {
             '\u{1b}' => skip_escape(&mut chars),
             '\n' | '\r' | '\u{2028}' | '\u{2029}' => {
-                while out.ends_with(' ') {
-                    out.pop();
-                }
+                out.truncate(out.trim_end_matches(' ').len());
                 if !out.is_empty() && !out.ends_with('\n') {
                     out.push('\n');
                 }
@@ -61,9 +67,20 @@ pub(crate) fn normalise(text: &str) -> String {
                 blank = false;
             }
         }
+        rest = chars.as_str();
     }
     out.truncate(out.trim_end().len());
     if out.contains("[object Object]") { out.replace("[object Object]", "") } else { out }
+}
+
+/// How many bytes at the start are visible ASCII with single blanks between.
+fn undisturbed(text: &str, mut blank: bool) -> usize {
+    let disturbs = |byte: &u8| {
+        let doubled = *byte == b' ' && blank;
+        blank = *byte == b' ';
+        doubled || !matches!(byte, b' '..=b'~')
+    };
+    text.as_bytes().iter().position(disturbs).unwrap_or(text.len())
 }
 
 fn push_blank(out: &mut String, blank: &mut bool) {
@@ -74,8 +91,9 @@ fn push_blank(out: &mut String, blank: &mut bool) {
 }
 
 /// Leaves out a terminal control sequence: `ESC [ … letter`, or `ESC` and one character.
-fn skip_escape(chars: &mut std::iter::Peekable<std::str::Chars<'_>>) {
-    if chars.next_if_eq(&'[').is_some() {
+fn skip_escape(chars: &mut std::str::Chars<'_>) {
+    if chars.as_str().starts_with('[') {
+        chars.next();
         for ch in chars.by_ref() {
             if ('\u{40}'..='\u{7e}').contains(&ch) {
                 return;
