@@ -1,6 +1,7 @@
 //! One pass over a text that finds every word that anything built in looks for.
 
 use std::collections::HashMap;
+use std::ops::Range;
 
 use aho_corasick::{AhoCorasick, AhoCorasickBuilder, AhoCorasickKind, MatchKind};
 
@@ -37,8 +38,9 @@ impl Words {
     }
 
     fn word(&mut self, text: &str, around: u8) -> WordId {
-        let at = *self.by_text.entry(text.to_owned()).or_insert_with(|| {
-            self.texts.push(text.to_owned());
+        let text = text.to_ascii_lowercase();
+        let at = *self.by_text.entry(text.clone()).or_insert_with(|| {
+            self.texts.push(text);
             self.wanted.push(Vec::new());
             self.texts.len() - 1
         });
@@ -69,31 +71,57 @@ pub(crate) struct Lexicon {
 #[derive(Debug)]
 struct Automaton {
     words: AhoCorasick,
-    wanted: Vec<Vec<(WordId, u8)>>,
+    /// Of each text of the automaton: where its words stand in `wanted`.
+    ranges: Vec<(u32, u32)>,
+    wanted: Vec<(WordId, u8)>,
+    /// The longest of the texts in bytes.
+    longest: usize,
 }
 
 impl Automaton {
     fn new(words: Vec<(String, Vec<(WordId, u8)>)>) -> Self {
-        let (texts, wanted): (Vec<_>, Vec<_>) = words.into_iter().unzip();
+        let (texts, each): (Vec<_>, Vec<_>) = words.into_iter().unzip();
+        let (mut ranges, mut wanted) = (Vec::new(), Vec::new());
+        for words in each {
+            let start = wanted.len() as u32;
+            wanted.extend(words);
+            ranges.push((start, wanted.len() as u32));
+        }
+        let longest = texts.iter().map(String::len).max().unwrap_or(0);
         let words = AhoCorasickBuilder::new()
-            .ascii_case_insensitive(true)
             .match_kind(MatchKind::Standard)
             .kind(Some(AhoCorasickKind::DFA))
             .build(texts)
             .expect("the built-in words are few and short");
-        Self { words, wanted }
+        Self { words, ranges, wanted, longest }
     }
 
-    fn scan(&self, text: &str, scan: &mut Scan) {
+    /// Notes what stands in this piece of a lower-case text.
+    fn scan(&self, text: &str, piece: Range<usize>, scan: &mut Scan) {
         let bytes = text.as_bytes();
-        for hit in self.words.find_overlapping_iter(text) {
-            for &(id, around) in &self.wanted[hit.pattern().as_usize()] {
-                if around == 0 || stands_free(bytes, hit.start(), hit.end(), around) {
-                    scan.note(id, hit.start());
+        for hit in self.words.find_overlapping_iter(&bytes[piece.clone()]) {
+            let (from, to) = (piece.start + hit.start(), piece.start + hit.end());
+            let (start, end) = self.ranges[hit.pattern().as_usize()];
+            for &(id, around) in &self.wanted[start as usize..end as usize] {
+                if around == 0 || stands_free(bytes, from, to, around) {
+                    scan.note(id, from);
                 }
             }
         }
     }
+}
+
+/// From the first to the last byte outside ASCII.
+fn outside_ascii(text: &str) -> Option<Range<usize>> {
+    const BLOCK: usize = 64;
+    let blocks = || text.as_bytes().chunks(BLOCK);
+    let first = blocks().position(|block| !block.is_ascii())?;
+    let last = blocks().rposition(|block| !block.is_ascii())?;
+    Some(first * BLOCK..text.len().min((last + 1) * BLOCK))
+}
+
+fn holds(bytes: &[u8], letter: &[u8]) -> bool {
+    bytes.windows(letter.len()).any(|window| window == letter)
 }
 
 fn stands_free(bytes: &[u8], start: usize, end: usize, around: u8) -> bool {
@@ -164,10 +192,14 @@ impl Lexicon {
     /// Finds every word.
     pub(crate) fn scan(&self, text: &str) -> Scan {
         let mut scan = Scan { slots: vec![0; self.count], found: Vec::with_capacity(16), odd: false };
-        self.plain.scan(text, &mut scan);
-        if !text.is_ascii() {
-            self.other.scan(text, &mut scan);
-            scan.odd = text.contains(['ſ', '\u{212a}']);
+        // One case in the text keeps the automaton small.
+        let text = text.to_ascii_lowercase();
+        self.plain.scan(&text, 0..text.len(), &mut scan);
+        if let Some(piece) = outside_ascii(&text) {
+            let reach = self.other.longest;
+            let piece = piece.start.saturating_sub(reach)..text.len().min(piece.end + reach);
+            scan.odd = ["ſ", "\u{212a}"].iter().any(|letter| holds(&text.as_bytes()[piece.clone()], letter.as_bytes()));
+            self.other.scan(&text, piece, &mut scan);
         }
         scan
     }

@@ -8,8 +8,8 @@ use super::{Report, Timestamp};
 /// The rules evaluated one after the other, with nothing shared between them.
 pub struct RuleByRule(OneByOne);
 
-/// A report's evidence.
-pub struct Prepared(Evidence);
+/// A report's evidence, and its text in lower case.
+pub struct Prepared(Evidence, String);
 
 impl RuleByRule {
     /// Compiles every rule by itself.
@@ -27,7 +27,9 @@ impl RuleByRule {
 impl Prepared {
     /// Reads a report.
     pub fn new(report: &Report) -> Self {
-        Self(Evidence::of(report, DEFAULT_CAP))
+        let evidence = Evidence::of(report, DEFAULT_CAP);
+        let lower = evidence.flat().to_ascii_lowercase();
+        Self(evidence, lower)
     }
 
     /// The text that is scanned.
@@ -37,7 +39,7 @@ impl Prepared {
 
     /// The pass for literals alone: how many were found.
     pub fn literals(&self) -> usize {
-        knowledge().lexicon.pass(self.0.flat())
+        knowledge().lexicon.pass(&self.1)
     }
 
     /// The pass for literals and what is kept of it.
