@@ -3,9 +3,12 @@
 use std::sync::LazyLock;
 use std::time::Duration;
 
-use regex::{Captures, Regex};
+use regex::Captures;
 
 use super::evidence::Evidence;
+use super::knowledge::knowledge;
+use super::lexicon::{Scan, WordId, Words};
+use super::search::Search;
 use super::{Details, Kind, Timestamp, TokenCounts};
 
 /// A stated wait longer than this is a mistake of whoever stated it.
@@ -41,7 +44,7 @@ fn retry_after(evidence: &Evidence, now: Timestamp) -> Option<Duration> {
     millis
         .and_then(|text| positive(text.trim().parse::<f64>().ok()? / 1000.0))
         .or_else(|| seconds.and_then(|text| seconds_or_date(text, now)))
-        .or_else(|| in_words(evidence.text()))
+        .or_else(|| in_words(evidence.text(), evidence.scan()))
         .or_else(|| named("retrydelay").and_then(span))
         .or_else(|| {
             ["retryafter", "retryafterseconds", "resetsinseconds", "retryafters"]
@@ -94,7 +97,8 @@ const SPAN: &str = concat!(
     r"|秒|分钟|分|小时|時間|天|日)\b?[\s,]*(?:and )?)+",
 );
 
-static WORDS: LazyLock<Vec<Regex>> = LazyLock::new(|| {
+/// How waits are told in words.
+fn waits() -> Vec<String> {
     [
         // "Retrying in" is the client's own plan, not the server's word; so `retry` must end there.
         concat!(
@@ -113,13 +117,36 @@ static WORDS: LazyLock<Vec<Regex>> = LazyLock::new(|| {
         r"(?i)\bretryDelay[\x22']?\s*[:=]\s*[\x22']?(?P<seconds>\d+(?:\.\d+)?)s\b",
     ]
     .iter()
-    .map(|regex| Regex::new(&regex.replace("SPAN", SPAN)).expect("a constant"))
+    .map(|regex| regex.replace("SPAN", SPAN))
     .collect()
-});
+}
 
-fn in_words(text: &str) -> Option<Duration> {
-    WORDS.iter().find_map(|regex| {
-        regex.captures_iter(text).find_map(|found| {
+/// The wordings of waits and token counts, compiled.
+#[derive(Debug)]
+pub(crate) struct Wordings {
+    waits: Vec<Search>,
+    overflow: Vec<Search>,
+    throttle: Vec<Search>,
+    /// The word without which no throttle speaks of tokens.
+    token: WordId,
+}
+
+impl Wordings {
+    pub(crate) fn new(words: &mut Words) -> Self {
+        let mut all = |sources: Vec<String>| sources.iter().map(|source| Search::new(source, words)).collect();
+        let (waits, overflow, throttle) = (all(waits()), all(sources(OVERFLOW)), all(sources(THROTTLE)));
+        Self { waits, overflow, throttle, token: words.phrase("*token*") }
+    }
+
+    #[cfg(test)]
+    pub(crate) fn searches(&self) -> impl Iterator<Item = &Search> {
+        self.waits.iter().chain(&self.overflow).chain(&self.throttle)
+    }
+}
+
+fn in_words(text: &str, scan: &Scan) -> Option<Duration> {
+    knowledge().wordings.waits.iter().find_map(|regex| {
+        regex.captures(text, scan).find_map(|found| {
             if let Some(whole) = found.name("span") {
                 return span(whole.as_str());
             }
@@ -129,8 +156,7 @@ fn in_words(text: &str) -> Option<Duration> {
     })
 }
 
-static PART: LazyLock<Regex> =
-    LazyLock::new(|| Regex::new(r"(\d+(?:\.\d+)?)\s*([a-zA-Z]+|[^\sa-zA-Z\d]+)").expect("a constant"));
+static PART: LazyLock<Search> = LazyLock::new(|| Search::bare(r"(\d+(?:\.\d+)?)\s*([a-zA-Z]+|[^\sa-zA-Z\d]+)"));
 
 /// `9m38.016s`, `45.8s`, `2 hours and 5 minutes`.
 fn span(text: &str) -> Option<Duration> {
@@ -155,92 +181,88 @@ fn span(text: &str) -> Option<Duration> {
 /// A number that may have separators: `1,048,576`, `200_000`, `128k`.
 const NUMBER: &str = r"\d[\d,_]*";
 
-fn regexes(all: &[&str]) -> Vec<Regex> {
+fn sources(all: &[&str]) -> Vec<String> {
     all.iter()
         .map(|text| {
             let text = text
                 .replace("LIMIT", &format!("(?P<limit>{NUMBER})"))
                 .replace("ACTUAL", &format!("(?P<actual>{NUMBER})"));
-            Regex::new(&format!("(?is){}", text.replace(" N ", &format!(" {NUMBER} ")))).expect("a constant")
+            format!("(?is){}", text.replace(" N ", &format!(" {NUMBER} ")))
         })
         .collect()
 }
 
 /// Wordings of overflows, those with both numbers first.
-static OVERFLOW: LazyLock<Vec<Regex>> = LazyLock::new(|| {
-    regexes(&[
-        // Anthropic, and whoever copies `N > M`.
-        r"prompt is too long:? *\(?ACTUAL(?: tokens)? *> *LIMIT",
-        r"input length and `?max_tokens`? exceed context limit: *(?P<part1>\d+) \+ (?P<part2>\d+) > LIMIT",
-        r"too many tokens:? *\(?ACTUAL *> *LIMIT",
-        concat!(
-            r"(?:~|about )?ACTUAL tokens? ?(?:>|exceeds?|is (?:greater|larger|more) than|over|of)",
-            r" ?(?:the )?(?:maximum |model'?s? |context |window |limit |allowed |of )*LIMIT"
-        ),
-        // OpenAI and its many followers.
-        concat!(
-            r"(?:maximum|max) context (?:length|window)(?: size)?(?: of this model)? (?:is|of|limit",
-            r" is) LIMIT tokens?\W.{0,120}?(?:requested|resulted in|contains?|has|passed|used|sent",
-            r"|provided|at least|you have|got)\D{0,40}?ACTUAL"
-        ),
-        r"maximum context length is LIMIT\b.{0,80}?(?:you sent|resulted in|requested(?: about)?) ACTUAL",
-        r"(?:requested|have) ACTUAL tokens.{0,120}?(?:maximum|limit|context)\D{0,60}LIMIT",
-        r"input token count \(?ACTUAL\)? exceeds the maximum number of tokens allowed \(?LIMIT",
-        r"input token count of ACTUAL\D{1,80}LIMIT",
-        r"\(total length ACTUAL\) is too long to fit into the model \(context length LIMIT",
-        r"requested tokens \(ACTUAL\) exceed context window of LIMIT",
-        r"must have less than LIMIT tokens\. given: ACTUAL",
-        r"must be <= LIMIT\. given: ACTUAL",
-        r"first ACTUAL tokens when .{0,80}context length of only LIMIT",
-        r"request \(ACTUAL tokens\) exceeds the available context size \(LIMIT",
-        r"n_prompt_tokens\D{1,6}ACTUAL\D{1,30}n_ctx\D{1,6}LIMIT",
-        concat!(
-            r"(?:prompt|input|request|messages?)\b[^.\n]{0,60}?\bACTUAL(?: input)?",
-            r" tokens?\b[^\n]{0,80}?(?:limit|maximum|max|window|context|exceed|only",
-            r"|allowed)[^\d\n]{0,60}LIMIT"
-        ),
-        concat!(
-            r"(?:limit|maximum|window|context length|max)\D{0,30}LIMIT(?:",
-            r" tokens)?\b[^\n]{0,60}?\b(?:but|got|given|actual|requested|received|current|your|prompt",
-            r"|input|has|sent)\D{0,40}ACTUAL"
-        ),
-        r"prompt length \(?ACTUAL\)? exceeds max(?:imum)?\D{0,40}LIMIT",
-        concat!(
-            r"(?:prompt|input|request|conversation)\D{0,40}ACTUAL\D{0,60}(?:exceed|larger|greater",
-            r"|longer|more than|over)\D{0,60}LIMIT"
-        ),
-        r"current length is ACTUAL while limit is LIMIT",
-        r"token limit: LIMIT \(re ?quested: ACTUAL",
-        r"n_ctx(?:_slot)? = LIMIT\b.{0,80}?n_prompt_tokens = ACTUAL",
-        // The window alone.
-        r"range of input length should be \[\d+, ?LIMIT",
-        concat!(
-            r"(?:maximum|max) (?:context|prompt|input|token|sequence) ?(?:length|window|limit",
-            r"|tokens?)?(?: is| of|:| for this model is)? \(?LIMIT"
-        ),
-        concat!(
-            r"exceed(?:s|ed)? (?:the )?(?:model'?s? )?(?:maximum )?(?:context|token|input) ?(?:length",
-            r"|window|limit|size)?(?: limit)?(?: of| is|:|,)? \(?LIMIT"
-        ),
-        r"context[_ ]window[_ ]tokens?=(?:Some\()?LIMIT",
-        r"context (?:window|length|limit|size)(?: of| is|:|=)? (?:only )?LIMIT",
-    ])
-});
+const OVERFLOW: &[&str] = &[
+    // Anthropic, and whoever copies `N > M`.
+    r"prompt is too long:? *\(?ACTUAL(?: tokens)? *> *LIMIT",
+    r"input length and `?max_tokens`? exceed context limit: *(?P<part1>\d+) \+ (?P<part2>\d+) > LIMIT",
+    r"too many tokens:? *\(?ACTUAL *> *LIMIT",
+    concat!(
+        r"(?:~|about )?ACTUAL tokens? ?(?:>|exceeds?|is (?:greater|larger|more) than|over|of)",
+        r" ?(?:the )?(?:maximum |model'?s? |context |window |limit |allowed |of )*LIMIT"
+    ),
+    // OpenAI and its many followers.
+    concat!(
+        r"(?:maximum|max) context (?:length|window)(?: size)?(?: of this model)? (?:is|of|limit",
+        r" is) LIMIT tokens?\W.{0,120}?(?:requested|resulted in|contains?|has|passed|used|sent",
+        r"|provided|at least|you have|got)\D{0,40}?ACTUAL"
+    ),
+    r"maximum context length is LIMIT\b.{0,80}?(?:you sent|resulted in|requested(?: about)?) ACTUAL",
+    r"(?:requested|have) ACTUAL tokens.{0,120}?(?:maximum|limit|context)\D{0,60}LIMIT",
+    r"input token count \(?ACTUAL\)? exceeds the maximum number of tokens allowed \(?LIMIT",
+    r"input token count of ACTUAL\D{1,80}LIMIT",
+    r"\(total length ACTUAL\) is too long to fit into the model \(context length LIMIT",
+    r"requested tokens \(ACTUAL\) exceed context window of LIMIT",
+    r"must have less than LIMIT tokens\. given: ACTUAL",
+    r"must be <= LIMIT\. given: ACTUAL",
+    r"first ACTUAL tokens when .{0,80}context length of only LIMIT",
+    r"request \(ACTUAL tokens\) exceeds the available context size \(LIMIT",
+    r"n_prompt_tokens\D{1,6}ACTUAL\D{1,30}n_ctx\D{1,6}LIMIT",
+    concat!(
+        r"(?:prompt|input|request|messages?)\b[^.\n]{0,60}?\bACTUAL(?: input)?",
+        r" tokens?\b[^\n]{0,80}?(?:limit|maximum|max|window|context|exceed|only",
+        r"|allowed)[^\d\n]{0,60}LIMIT"
+    ),
+    concat!(
+        r"(?:limit|maximum|window|context length|max)\D{0,30}LIMIT(?:",
+        r" tokens)?\b[^\n]{0,60}?\b(?:but|got|given|actual|requested|received|current|your|prompt",
+        r"|input|has|sent)\D{0,40}ACTUAL"
+    ),
+    r"prompt length \(?ACTUAL\)? exceeds max(?:imum)?\D{0,40}LIMIT",
+    concat!(
+        r"(?:prompt|input|request|conversation)\D{0,40}ACTUAL\D{0,60}(?:exceed|larger|greater",
+        r"|longer|more than|over)\D{0,60}LIMIT"
+    ),
+    r"current length is ACTUAL while limit is LIMIT",
+    r"token limit: LIMIT \(re ?quested: ACTUAL",
+    r"n_ctx(?:_slot)? = LIMIT\b.{0,80}?n_prompt_tokens = ACTUAL",
+    // The window alone.
+    r"range of input length should be \[\d+, ?LIMIT",
+    concat!(
+        r"(?:maximum|max) (?:context|prompt|input|token|sequence) ?(?:length|window|limit",
+        r"|tokens?)?(?: is| of|:| for this model is)? \(?LIMIT"
+    ),
+    concat!(
+        r"exceed(?:s|ed)? (?:the )?(?:model'?s? )?(?:maximum )?(?:context|token|input) ?(?:length",
+        r"|window|limit|size)?(?: limit)?(?: of| is|:|,)? \(?LIMIT"
+    ),
+    r"context[_ ]window[_ ]tokens?=(?:Some\()?LIMIT",
+    r"context (?:window|length|limit|size)(?: of| is|:|=)? (?:only )?LIMIT",
+];
 
-static THROTTLE: LazyLock<Vec<Regex>> = LazyLock::new(|| {
-    regexes(&[
-        concat!(
-            r"tokens? per (?:\\\s*)?(?:min(?:ute)?|day|hour|second)[^:\n]{0,30}:? *limit:? LIMIT(?:,",
-            r" used \d+)?(?:, requested:? ACTUAL)?"
-        ),
-        r"limit:? LIMIT, used:? [\d,]+, requested:? ACTUAL",
-        r"(?:request too large|too large)[^\n]{0,200}?limit:? LIMIT,? requested:? ACTUAL",
-        r"(?:limit|rate limit) (?:is|of) LIMIT (?:\w+ )?(?:input |output )?tokens? per (?:min|day|hour|second)",
-        r"rate limit of LIMIT (?:input |output )?tokens? per",
-        r"token[_ ]count, limit: LIMIT",
-        r"tokens?[^\n]{0,60}?limit:? LIMIT ?/ ?min",
-    ])
-});
+const THROTTLE: &[&str] = &[
+    concat!(
+        r"tokens? per (?:\\\s*)?(?:min(?:ute)?|day|hour|second)[^:\n]{0,30}:? *limit:? LIMIT(?:,",
+        r" used \d+)?(?:, requested:? ACTUAL)?"
+    ),
+    r"limit:? LIMIT, used:? [\d,]+, requested:? ACTUAL",
+    r"(?:request too large|too large)[^\n]{0,200}?limit:? LIMIT,? requested:? ACTUAL",
+    r"(?:limit|rate limit) (?:is|of) LIMIT (?:\w+ )?(?:input |output )?tokens? per (?:min|day|hour|second)",
+    r"rate limit of LIMIT (?:input |output )?tokens? per",
+    r"token[_ ]count, limit: LIMIT",
+    r"tokens?[^\n]{0,60}?limit:? LIMIT ?/ ?min",
+];
 
 fn overflow(evidence: &Evidence) -> TokenCounts {
     let named = |names: &[&str]| {
@@ -251,20 +273,21 @@ fn overflow(evidence: &Evidence) -> TokenCounts {
     if limit.is_some() && actual.is_some() {
         return TokenCounts { limit, actual };
     }
-    counts(&OVERFLOW, evidence.lines())
+    counts(&knowledge().wordings.overflow, evidence)
 }
 
 fn throttle(evidence: &Evidence) -> TokenCounts {
-    if !evidence.flat().to_ascii_lowercase().contains("token") {
+    let wordings = &knowledge().wordings;
+    if !evidence.scan().has(wordings.token) {
         return TokenCounts::default();
     }
-    counts(&THROTTLE, evidence.lines())
+    counts(&wordings.throttle, evidence)
 }
 
-fn counts(regexes: &[Regex], text: &str) -> TokenCounts {
+fn counts(regexes: &[Search], evidence: &Evidence) -> TokenCounts {
     let mut best = TokenCounts::default();
     for regex in regexes {
-        let Some(found) = regex.captures(text) else { continue };
+        let Some(found) = regex.captures(evidence.lines(), evidence.scan()).next() else { continue };
         let limit = number(&found, "limit");
         let parts = number(&found, "part1").zip(number(&found, "part2")).map(|(one, two)| one.saturating_add(two));
         let actual = number(&found, "actual").or(parts);

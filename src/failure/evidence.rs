@@ -1,7 +1,9 @@
+use std::cell::OnceCell;
 use std::sync::LazyLock;
 
-use regex::Regex;
-
+use super::knowledge::knowledge;
+use super::lexicon::Scan;
+use super::search::Search;
 use super::text::{head_and_tail, normalise};
 use super::walk::Walk;
 use super::{Report, Source, command};
@@ -36,6 +38,7 @@ pub(crate) struct Evidence {
     pub(crate) shape: Shape,
     lines: String,
     flat: String,
+    scan: OnceCell<Scan>,
     codes: Vec<String>,
     status: Option<u16>,
     pub(crate) headers: Vec<(String, String)>,
@@ -83,6 +86,7 @@ impl Evidence {
             shape,
             flat,
             lines,
+            scan: OnceCell::new(),
             codes: walk.codes,
             status,
             headers: walk.headers,
@@ -102,8 +106,14 @@ impl Evidence {
     }
 
     /// The same, byte for byte, with blanks for line feeds.
+    #[cfg(any(test, feature = "test-util"))]
     pub(crate) fn flat(&self) -> &str {
         &self.flat
+    }
+
+    /// Which of the words that anything built in looks for stand in the flat text, and where.
+    pub(crate) fn scan(&self) -> &Scan {
+        self.scan.get_or_init(|| knowledge().lexicon.scan(&self.flat))
     }
 
     /// The machine words, lower-case.
@@ -148,6 +158,10 @@ impl Evidence {
 
 /// Line feeds and quotes that were escaped once too often.
 fn unescape(text: &str) -> std::borrow::Cow<'_, str> {
+    // Nearly no text holds a backslash at all.
+    if !text.contains('\\') {
+        return text.into();
+    }
     if text.contains("\\n") || text.contains("\\\"") || text.contains("\\r") {
         text.replace("\\r", " ").replace("\\n", "\n").replace("\\\"", "\"").into()
     } else {
@@ -155,24 +169,25 @@ fn unescape(text: &str) -> std::borrow::Cow<'_, str> {
     }
 }
 
-static STATUS: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(concat!(
+static STATUS: LazyLock<Search> = LazyLock::new(|| {
+    Search::bare(concat!(
         r"(?im)(?:^(?:error:? )?|api error:? \(?|\[api error: |error code:? |status(?:[",
         r" _]?code)?\x22?'?[:=]? ?'?\x22?\(?",
         r"|\bhttp(?:/\d(?:\.\d)?)?(?: error| status)?:? |\bhttp_|\bfailed \(|\blast status: ",
         r"|\bcode\x22?'?: ?'?\x22?|",
         r"^\[|^\(|\) ?status: |\berror \(|unexpected status |: )(?P<status>[1-5]\d\d)\b(?P<after>.?)",
     ))
-    .expect("a constant")
 });
 
 /// A status told in words. `: 503` counts only before a reason phrase.
 fn status_in(lines: &str) -> Option<u16> {
-    STATUS.captures_iter(lines).take(32).find_map(|found| {
+    // No match goes over the end of a line.
+    let all = numbered_lines(lines).flat_map(|(start, line)| STATUS.captures_iter(line).map(move |it| (start, it)));
+    all.take(32).find_map(|(start, found)| {
         let status: u16 = found.name("status")?.as_str().parse().ok()?;
         let whole = found.get(0)?;
         let vague = whole.as_str().starts_with(": ") || whole.start() == found.name("status")?.start();
-        let rest = &lines[found.name("status")?.end()..];
+        let rest = &lines[start + found.name("status")?.end()..];
         let named =
             ["", "\n", " {", ": ", "]", ")"].iter().any(|end| match *end {
                 "" => rest.is_empty(),
@@ -180,6 +195,37 @@ fn status_in(lines: &str) -> Option<u16> {
             }) || rest.trim_start_matches([' ', ':', '<']).starts_with(|ch: char| ch.is_ascii_uppercase() || ch == '4');
         (status >= 400 && (!vague || named)).then_some(status)
     })
+}
+
+/// The lines, with their starts, that hold three digits where [`STATUS`] could find them.
+fn numbered_lines(lines: &str) -> impl Iterator<Item = (usize, &str)> {
+    let bytes = lines.as_bytes();
+    let mut at = 0;
+    std::iter::from_fn(move || {
+        while let Some(step) = bytes.get(at..)?.iter().position(|byte| (b'1'..=b'5').contains(byte)) {
+            at += step + 1;
+            if !may_be_status(bytes, at - 1) {
+                continue;
+            }
+            let start = lines[..at].rfind('\n').map_or(0, |end| end + 1);
+            let end = lines[at..].find('\n').map_or(lines.len(), |step| at + step);
+            at = end;
+            return Some((start, &lines[start..end]));
+        }
+        None
+    })
+}
+
+/// Whether a status can stand at this digit; what is outside ASCII may be anything.
+fn may_be_status(bytes: &[u8], at: usize) -> bool {
+    let digit = |at: usize| bytes.get(at).is_some_and(|byte| byte.is_ascii_digit() || !byte.is_ascii());
+    let led = at.checked_sub(1).is_none_or(|before| {
+        matches!(bytes[before], b'\n' | b' ' | b'(' | b'[' | b'"' | b'\'' | b':' | b'=' | b'_')
+            || matches!(bytes[before].to_ascii_lowercase(), b's' | b'e')
+            || !bytes[before].is_ascii()
+    });
+    let longer = bytes.get(at + 3).is_some_and(|byte| byte.is_ascii_alphanumeric() || *byte == b'_');
+    led && digit(at + 1) && digit(at + 2) && (!longer || !bytes[at + 1..at + 3].is_ascii())
 }
 
 #[cfg(test)]

@@ -1,45 +1,70 @@
-use std::sync::LazyLock;
-
-use regex::Regex;
-
 use super::Kind;
 use super::text::head;
+use super::varying::varying;
 
 /// How much of the message counts: what comes later is often an echo of the request.
 const MEASURED: usize = 400;
 
-/// What differs between two occurrences of one failure.
-static VARIES: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(concat!(
-        r#"(?i)https?://\S+"#,
-        r#"|[\w.~-]*(?:/|\\)[\w./\\~@%+-]+"#,
-        r"|\b[\w-]*\d[\w.:-]*\b",
-        r"|\b[0-9a-f]{8,}\b",
-        r"|\b(?:mon|tue|wed|thu|fri|sat|sun|jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\b",
-    ))
-    .expect("a constant")
-});
-
 /// The same number for failures that differ only in ids, numbers, paths, hashes and times.
 pub(crate) fn of(kind: &Kind, message: &str) -> u64 {
-    let plain = VARIES.replace_all(head(message, MEASURED), "#");
-    let mut hash = Fnv::default();
-    hash.write(kind.as_str().as_bytes());
-    hash.write(b"\0");
-    let mut gap = false;
-    for word in plain.split(|ch: char| !ch.is_alphanumeric() && ch != '#').filter(|word| !word.is_empty()) {
-        // A run of varying parts is one, so that a longer list of ids changes nothing.
-        let varies = word.contains('#');
-        if varies && gap {
-            continue;
-        }
-        gap = varies;
-        hash.write(if varies { b"#" } else { b" " });
-        if !varies {
-            hash.write(word.to_lowercase().as_bytes());
+    let message = head(message, MEASURED);
+    let mut words = Words { hash: Fnv::default(), gap: false, word: String::new(), varies: false };
+    words.hash.write(kind.as_str().as_bytes());
+    words.hash.write(b"\0");
+    let mut at = 0;
+    for part in varying(message) {
+        words.read(&message[at..part.start]);
+        words.word.push('#');
+        words.varies = true;
+        at = part.end;
+    }
+    words.read(&message[at..]);
+    words.end_word();
+    words.hash.0
+}
+
+/// Hashes word by word; a word with a varying part is one of those alone.
+struct Words {
+    hash: Fnv,
+    word: String,
+    varies: bool,
+    gap: bool,
+}
+
+impl Words {
+    fn read(&mut self, text: &str) {
+        for ch in text.chars() {
+            if ch.is_alphanumeric() {
+                self.word.push(ch);
+            } else if ch == '#' {
+                self.word.push(ch);
+                self.varies = true;
+            } else {
+                self.end_word();
+            }
         }
     }
-    hash.0
+
+    fn end_word(&mut self) {
+        if self.word.is_empty() {
+            return;
+        }
+        // A run of varying parts is one, so that a longer list of ids changes nothing.
+        if !(self.varies && self.gap) {
+            self.hash.write(if self.varies { b"#" } else { b" " });
+            if !self.varies {
+                if self.word.is_ascii() {
+                    self.word.make_ascii_lowercase();
+                    self.hash.write(self.word.as_bytes());
+                } else {
+                    self.hash.write(self.word.to_lowercase().as_bytes());
+                }
+            }
+        }
+        self.gap = self.varies;
+        self.varies = false;
+        self.word.clear();
+    }
 }
 
 /// FNV-1a: fingerprints are stored, so they must not change between builds.

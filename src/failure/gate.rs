@@ -2,13 +2,16 @@
 
 use std::sync::LazyLock;
 
-use regex::Regex;
-
 use super::evidence::{Evidence, Shape};
+use super::knowledge::knowledge;
+use super::lexicon::Words;
+use super::search::Search;
 use super::text::head;
 
 /// How much of a first line tells what a text is.
 const MAX_FIRST_LINE: usize = 600;
+/// Shorter than this is a text that says nothing but that somebody stopped.
+const MAX_STOPPED: usize = 2000;
 
 /// The gate's answer, with the name of the rule that gave it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,8 +28,38 @@ pub(crate) enum Gate {
     Ordinary(&'static str),
 }
 
-fn any(patterns: &[&str]) -> Regex {
-    Regex::new(&format!("(?im){}", patterns.join("|"))).expect("constants")
+fn any(patterns: &[&str]) -> Search {
+    Search::bare(&format!("(?im){}", patterns.join("|")))
+}
+
+/// What the gate looks for anywhere in a text.
+#[derive(Debug)]
+pub(crate) struct Marks {
+    stopped: Vec<Search>,
+    not_by_a_person: Vec<Search>,
+    reports: Vec<Search>,
+}
+
+impl Marks {
+    pub(crate) fn new(words: &mut Words) -> Self {
+        let mut each = |patterns: &[&str], flags: &str| {
+            patterns.iter().map(|pattern| Search::new(&format!("{flags}{pattern}"), words)).collect()
+        };
+        Self {
+            stopped: each(STOPPED_TEXT, "(?im)"),
+            not_by_a_person: each(NOT_BY_A_PERSON, "(?im)"),
+            reports: each(REPORTS, "(?m)"),
+        }
+    }
+
+    #[cfg(test)]
+    pub(crate) fn searches(&self) -> impl Iterator<Item = &Search> {
+        self.stopped.iter().chain(&self.not_by_a_person).chain(&self.reports)
+    }
+}
+
+fn one_found(searches: &[Search], evidence: &Evidence) -> bool {
+    searches.iter().any(|search| search.is_found(evidence.text(), evidence.scan()))
 }
 
 /// Machine words of a stop that was wanted.
@@ -48,54 +81,79 @@ const STOPPED: &[&str] = &[
 ];
 
 /// Whole messages of a stop that was wanted.
-static STOPPED_TEXT: LazyLock<Regex> = LazyLock::new(|| {
-    any(&[
-        concat!(
-            r"^(?:\w*error: )?(?:the |this )?(?:user )?(?:request|operation|tool execution|tool call",
-            r"|task|run|turn|generation|prompt|query|execution|command|response|stream|agent) (?:was ",
-            r"|has been |is )?(?:aborted|cancell?ed|interrupted)(?: by (?:the )?user)?[.!]?$"
-        ),
-        r"^\[?request interrupted by user",
-        concat!(
-            r"\b(?:signal is aborted without reason|this operation was aborted|interrupted by (?:the",
-            r" )?user|cancell?ed by (?:the )?user|aborted by (?:the )?user|user (?:aborted|cancell?ed",
-            r"|interrupted))\b"
-        ),
-        concat!(
-            r"^(?:\w+: )?(?:AbortError|CancelledError|asyncio\.exceptions\.CancelledError",
-            r"|APIUserAbortError|KeyboardInterrupt)\b"
-        ),
-        r"^(?:error: )?request was aborted\.?$",
-        r"^\^C$",
-        r"^(?:操作已取消|用户取消|请求已取消|已中断|キャンセルされました|ユーザーによって中断)",
-    ])
-});
+const STOPPED_TEXT: &[&str] = &[
+    concat!(
+        r"^(?:\w*error: )?(?:the |this )?(?:user )?(?:request|operation|tool execution|tool call",
+        r"|task|run|turn|generation|prompt|query|execution|command|response|stream|agent) (?:was ",
+        r"|has been |is )?(?:aborted|cancell?ed|interrupted)(?: by (?:the )?user)?[.!]?$"
+    ),
+    r"^\[?request interrupted by user",
+    concat!(
+        r"\b(?:signal is aborted without reason|this operation was aborted|interrupted by (?:the",
+        r" )?user|cancell?ed by (?:the )?user|aborted by (?:the )?user|user (?:aborted|cancell?ed",
+        r"|interrupted))\b"
+    ),
+    concat!(
+        r"^(?:\w+: )?(?:AbortError|CancelledError|asyncio\.exceptions\.CancelledError",
+        r"|APIUserAbortError|KeyboardInterrupt)\b"
+    ),
+    r"^(?:error: )?request was aborted\.?$",
+    r"^\^C$",
+    r"^(?:操作已取消|用户取消|请求已取消|已中断|キャンセルされました|ユーザーによって中断)",
+];
 
 /// Something else than a person stopped it.
-static NOT_BY_A_PERSON: LazyLock<Regex> = LazyLock::new(|| any(&[r"time[d ]?-?out\b", r"\bdeadline\b", r"\btimeout"]));
+const NOT_BY_A_PERSON: &[&str] = &[r"time[d ]?-?out\b", r"\bdeadline\b", r"\btimeout"];
 
-/// A text that reports an error, whatever else stands in it.
-static REPORTS: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(concat!(
+/// A text that by its start reports an error, whatever else stands in it.
+static STARTS_AS_REPORT: LazyLock<Search> = LazyLock::new(|| {
+    Search::bare(concat!(
         r"\A(?i:[\W_]*(?:api |http |stream |agent |mcp |tool |fatal |server |internal |the",
         r" )*(?:error|fatal|panic|exception|failed|failure|invalid|cannot|can't|could not",
         r"|unable)\b)",
         r"|\A[\w.:]*(?:Error|Exception|Timeout|Fault)\b",
         r"|\A[\[<]?[45]\d\d[\]>]?(?:[ :]|\z)",
         r"|\A# (?i:[^\n]{0,60}\b(?:failed|errors?)\b)",
-        r"|(?m:^Traceback \(most recent)",
-        r"|(?m:^(?:[\w.]+\.)?[A-Z]\w*(?:Error|Exception)(?: \[\w+\])?: )",
-        r"|(?m:^\[?\d{4}-\d\d-\d\d[T ][\d:.,]+Z?\]? ?\|? ?(?:ERROR|FATAL|CRITICAL))",
     ))
-    .expect("a constant")
 });
 
+/// Lines that make a text such a report.
+const REPORTS: &[&str] = &[
+    r"^Traceback \(most recent",
+    r"^(?:[\w.]+\.)?[A-Z]\w*(?:Error|Exception)(?: \[\w+\])?: ",
+    r"^\[?\d{4}-\d\d-\d\d[T ][\d:.,]+Z?\]? ?\|? ?(?:ERROR|FATAL|CRITICAL)",
+];
+
+/// Several marks, each with its name, and one regex of all: most texts bear none.
+struct About {
+    any: Search,
+    each: Vec<(&'static str, Search)>,
+}
+
+impl About {
+    fn new(all: [(&'static str, Vec<&'static str>); 9]) -> Self {
+        let patterns: Vec<&str> = all.iter().flat_map(|(_, patterns)| patterns).copied().collect();
+        // Over one line, so that its start and end are those of the text.
+        let first_line = |patterns: &[&str]| Search::bare(&format!("(?i){}", patterns.join("|")));
+        let each = all.iter().map(|(name, patterns)| (*name, first_line(patterns))).collect();
+        Self { any: first_line(&patterns), each }
+    }
+
+    /// The name of the first mark that this line bears.
+    fn of(&self, line: &str) -> Option<&'static str> {
+        if !self.any.is_match(line) {
+            return None;
+        }
+        self.each.iter().find(|(_, marks)| marks.is_match(line)).map(|(name, _)| *name)
+    }
+}
+
 /// Marks of text that speaks about errors and is none, in its first line.
-static ABOUT: LazyLock<[(&'static str, Regex); 9]> = LazyLock::new(|| {
-    [
+static ABOUT: LazyLock<About> = LazyLock::new(|| {
+    About::new([
         (
             "source_code",
-            any(&[
+            vec![
                 r"^\s*(?://|/\*|\* |#!|\d+[:|\t]\s?(?:\w|//))",
                 concat!(
                     r"^\s*(?:export |pub |async |private |public |static )*(?:class|fn|function|def|impl",
@@ -106,12 +164,12 @@ static ABOUT: LazyLock<[(&'static str, Regex); 9]> = LazyLock::new(|| {
                 r"\bthrow new \w+",
                 r"=> ?\{",
                 r"^\s*(?:assert|expect|describe|it|test)\w*\(",
-            ]),
+            ],
         ),
-        ("diff", any(&[r"^(?:diff --git|@@ -\d|\+\+\+ |--- a/)", r"^\s*\d+ files? changed\b", r"^ ?create mode \d+"])),
+        ("diff", vec![r"^(?:diff --git|@@ -\d|\+\+\+ |--- a/)", r"^\s*\d+ files? changed\b", r"^ ?create mode \d+"]),
         (
             "documentation",
-            any(&[
+            vec![
                 r"^> ",
                 r"^\W*This is (?:an? )?\*\*",
                 r"\*\*\w[^*\n]{2,60}\*\*.*`",
@@ -124,31 +182,31 @@ static ABOUT: LazyLock<[(&'static str, Regex); 9]> = LazyLock::new(|| {
                     r"|the |when |on |for |if )?[\x22'`(\w-]{0,40}.{0,30}\b(?:error|exception|429|401|403",
                     r"|5\d\d|time-?out|limit)s?\b"
                 ),
-            ]),
+            ],
         ),
-        ("table", any(&[r"^<(?:table|thead|tr|td)\b", r"^\|.*\|.*\|\s*$", r"^#?\d+\t.*\t"])),
+        ("table", vec![r"^<(?:table|thead|tr|td)\b", r"^\|.*\|.*\|\s*$", r"^#?\d+\t.*\t"]),
         (
             "test_run",
-            any(&[
+            vec![
                 r"\b(?:tests?|suites?|examples?|specs?)\s*:?\s+\d+ passed\b",
                 r"^\W*\d+ passed(?:, 0 failed)?(?: in [\d.]+s)?\b",
                 r"\btest result: ok\b",
                 r"^(?:GREEN|PASS|ok \d+)\b",
                 r"^\s*(?:test |✓ |✔ |\[ ?ok ?\] ).{1,160}",
                 r"\bAll (?:\d+ )?(?:unit )?tests (?:are green|passed|pass)\b",
-            ]),
+            ],
         ),
         (
             "search_results",
-            any(&[
+            vec![
                 r"^[\w./-]+\.\w{1,5}:\d+[:-]\s",
                 r"^Found \d+ (?:files?|results?)\b",
                 r"^Found \d+ match(?:es)? (?:for|in \d+ files?)\b",
-            ]),
+            ],
         ),
         (
             "all_well",
-            any(&[
+            vec![
                 concat!(
                     r"\bno (?:rate limit(?:ing|s)?|errors?|issues?|problems?|warnings?|time-?outs?)\b(?:,|",
                     r" (?:found|detected|needed|reported)|$)"
@@ -164,18 +222,18 @@ static ABOUT: LazyLock<[(&'static str, Regex); 9]> = LazyLock::new(|| {
                     r"|edited|removed)(?: successfully)?[.!]?$"
                 ),
                 r"\bsuccessfully\b",
-            ]),
+            ],
         ),
         (
             "commit",
-            any(&[
+            vec![
                 r"^(?:[0-9a-f]{7,40} )?(?:feat|fix|docs|chore|refactor|test|perf|style|ci|build)(?:\([\w-]+\))?!?: ",
                 r"^\[\w[\w/-]* [0-9a-f]{7,}\]",
-            ]),
+            ],
         ),
         (
             "quotation",
-            any(&[
+            vec![
                 concat!(
                     r"\b(?:says?|said|tells?|prints?|printed|logs?|shows?|showed|called|named|wording|text",
                     r"|string|phrase)\b.{0,60}[\x22`'].{6,}[\x22`']"
@@ -185,13 +243,13 @@ static ABOUT: LazyLock<[(&'static str, Regex); 9]> = LazyLock::new(|| {
                     r"^(?:I|I'll|I've|We|We'll|Let me|Let's|Now,? I|Next|Here is|Here are|Please (?:explain",
                     r"|check|fix|add)|Can you|Could you|Should)\b"
                 ),
-            ]),
+            ],
         ),
-    ]
+    ])
 });
 
 /// Words without which a text that nobody knows is not a failure.
-static SOUNDS_WRONG: LazyLock<Regex> = LazyLock::new(|| {
+static SOUNDS_WRONG: LazyLock<Search> = LazyLock::new(|| {
     any(&[
         concat!(
             r"\b(?:error|errors|err|fail|fails|failed|failure|failing|exception|panic|panicked|fatal",
@@ -208,7 +266,7 @@ static SOUNDS_WRONG: LazyLock<Regex> = LazyLock::new(|| {
 });
 
 /// Frames inside ordinary tool output that do say that it failed.
-static TOOL_FRAME: LazyLock<Regex> = LazyLock::new(|| {
+static TOOL_FRAME: LazyLock<Search> = LazyLock::new(|| {
     any(&[
         concat!(
             r"\A(?:error|mcp error|invalid json|tool error|fatal|exception|failed to|could not",
@@ -243,7 +301,7 @@ const READERS: &[&str] = &[
 ];
 
 /// Programs that answer with exit code 1 for "no", as the last of a command line.
-static ASKS: LazyLock<Regex> = LazyLock::new(|| {
+static ASKS: LazyLock<Search> = LazyLock::new(|| {
     any(&[concat!(
         r"(?:^|[|;&(] ?|\bthen )(?:sudo |command |env |! )*(?:rg|grep|egrep|fgrep|zgrep|ag|ack",
         r"|diff|cmp|test|\[{1,2}|pgrep|",
@@ -270,12 +328,12 @@ pub(crate) fn judge(evidence: &Evidence) -> Gate {
     if evidence.shape == Shape::Failure && !evidence.is_bare_text() {
         return if said_no(evidence) { Gate::Ordinary("said_no") } else { Gate::Failure };
     }
-    if REPORTS.is_match(text) {
+    if STARTS_AS_REPORT.is_match(text) || one_found(&knowledge().marks.reports, evidence) {
         return Gate::Failure;
     }
     let first = head(text.lines().next().unwrap_or_default(), MAX_FIRST_LINE);
-    match ABOUT.iter().find(|(_, marks)| marks.is_match(first)) {
-        Some((name, _)) => Gate::Ordinary(name),
+    match ABOUT.of(first) {
+        Some(name) => Gate::Ordinary(name),
         None => Gate::Reported,
     }
 }
@@ -289,9 +347,13 @@ fn stopped(evidence: &Evidence) -> bool {
     if matches!(evidence.signal.as_deref(), Some("SIGINT" | "INT" | "2")) || evidence.exit_code == Some(130) {
         return true;
     }
-    let text = evidence.text();
-    let says = evidence.codes().iter().any(|code| STOPPED.contains(&code.as_str())) || STOPPED_TEXT.is_match(text);
-    says && !NOT_BY_A_PERSON.is_match(text) && text.len() < 2000
+    // Longer texts tell of other things besides.
+    if evidence.text().len() >= MAX_STOPPED {
+        return false;
+    }
+    let marks = &knowledge().marks;
+    let says = evidence.codes().iter().any(|code| STOPPED.contains(&code.as_str()));
+    (says || one_found(&marks.stopped, evidence)) && !one_found(&marks.not_by_a_person, evidence)
 }
 
 /// A program whose exit code 1 is an answer and not a failure.

@@ -14,18 +14,28 @@ mod fingerprint;
 mod gate;
 mod json_text;
 mod kind;
+mod knowledge;
 mod label;
 mod lane;
+mod lexicon;
+#[cfg(feature = "test-util")]
+#[doc(hidden)]
+pub mod measure;
+mod need;
+#[cfg(any(test, feature = "test-util"))]
+mod one_by_one;
 mod pattern;
 mod redaction;
 mod registry;
 mod reply;
 mod report;
 mod rule;
+mod search;
 mod session;
 mod tables;
 mod text;
 mod timestamp;
+mod varying;
 mod walk;
 
 pub use classify::{ClassifyAnswer, classify};

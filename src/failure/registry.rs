@@ -4,11 +4,12 @@ use super::evidence::{DEFAULT_CAP, Evidence};
 use super::facts::{Facts, diagnosis};
 use super::gate::{self, Gate};
 use super::json_text::bounded_copy;
+use super::knowledge::knowledge;
 use super::redaction::mask;
 use super::text::head;
 use super::{
     Category, Detection, ErrorPattern, Explanation, Kind, RecoveryError, Report, RunnerUp, Timestamp, details,
-    fingerprint, rule,
+    fingerprint,
 };
 
 /// The longest message of a [`RecoveryError`], in bytes.
@@ -50,8 +51,32 @@ struct Match {
     kind: Kind,
     facts: Facts,
     at: Option<usize>,
-    /// The place in the order of evidence, for people.
-    rank: String,
+    rank: Rank,
+}
+
+/// The place in the order of evidence.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Rank {
+    Own(i32),
+    BuiltIn(u16),
+    NoPattern,
+}
+
+impl std::fmt::Display for Rank {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Own(priority) => write!(f, "own pattern, priority {priority}"),
+            Self::BuiltIn(rank) => write!(f, "built in, rank {rank}"),
+            Self::NoPattern => f.write_str("no pattern"),
+        }
+    }
+}
+
+/// How much of what matches is asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Wanted {
+    Winner,
+    All,
 }
 
 /// What a report is, with everything that matched, the winner first.
@@ -91,7 +116,7 @@ impl PatternRegistry {
     /// Every pattern that matches a failure, the winner first; empty where there is no failure.
     pub fn detect(&self, report: &Report, now: Timestamp) -> Vec<RecoveryError> {
         let evidence = Evidence::of(report, self.cap);
-        match self.find(report, &evidence) {
+        match self.find(report, &evidence, Wanted::All) {
             Finding::Matches(all) => all.into_iter().map(|one| build(one, report, &evidence, now)).collect(),
             Finding::Cancelled(_) | Finding::Ordinary(_) => Vec::new(),
         }
@@ -103,14 +128,14 @@ impl PatternRegistry {
             return Detection::Cancelled;
         }
         let evidence = Evidence::of(report, self.cap);
-        decide(self.find(report, &evidence), report, &evidence, now).0
+        decide(self.find(report, &evidence, Wanted::Winner), report, &evidence, now).0
     }
 
     /// What this report is as a failure of one category: the best match there, else a basic error of
     /// kind `other`.
     pub fn detect_category(&self, report: &Report, category: Category, now: Timestamp) -> RecoveryError {
         let evidence = Evidence::of(report, self.cap);
-        let found = match self.find(report, &evidence) {
+        let found = match self.find(report, &evidence, Wanted::All) {
             Finding::Matches(all) => all.into_iter().find(|one| one.category == category),
             Finding::Cancelled(_) | Finding::Ordinary(_) => None,
         };
@@ -125,12 +150,12 @@ impl PatternRegistry {
             return (Detection::Cancelled, Explanation { winner, ..Explanation::default() });
         }
         let evidence = Evidence::of(report, self.cap);
-        let (detection, mut explanation) = decide(self.find(report, &evidence), report, &evidence, now);
+        let (detection, mut explanation) = decide(self.find(report, &evidence, Wanted::All), report, &evidence, now);
         explanation.evidence = seen(&evidence);
         (detection, explanation)
     }
 
-    fn find(&self, report: &Report, evidence: &Evidence) -> Finding {
+    fn find(&self, report: &Report, evidence: &Evidence, wanted: Wanted) -> Finding {
         if report.cancelled {
             return Finding::Cancelled("cancel_flag");
         }
@@ -138,36 +163,39 @@ impl PatternRegistry {
         if let Gate::Cancelled(name) = gate {
             return Finding::Cancelled(name);
         }
+        let limit = if wanted == Wanted::Winner { 1 } else { usize::MAX };
         let own = self.own.iter().filter(|pattern| pattern.matches(report, evidence));
         let mut all: Vec<Match> = own
+            .take(limit)
             .map(|pattern| Match {
                 name: pattern.shared_name(),
                 category: pattern.category(),
                 kind: pattern.kind().clone(),
                 facts: pattern.facts(),
                 at: None,
-                rank: format!("own pattern, priority {}", pattern.priority()),
+                rank: Rank::Own(pattern.priority()),
             })
             .collect();
         match gate {
             Gate::Ordinary(name) if all.is_empty() => {
                 // A filter's verdict or a cut reply may come as a success (`finish_reason`).
-                all.extend(
-                    matches(evidence).filter(|_| evidence.has_finish_fact()).filter(|one| one.rank == FINISH_RANK),
-                );
+                if evidence.has_finish_fact() {
+                    all.extend(matches(evidence).filter(|one| one.rank == FINISH_RANK).take(limit));
+                }
                 if all.is_empty() {
                     return Finding::Ordinary(name);
                 }
             }
             Gate::Ordinary(_) | Gate::Cancelled(_) => {}
+            _ if all.len() >= limit => {}
             Gate::Empty(name) => {
-                all.extend(matches(evidence).filter(|one| one.rank == FINISH_RANK));
+                all.extend(matches(evidence).filter(|one| one.rank == FINISH_RANK).take(limit));
                 all.push(fallback(name, Kind::EmptyResponse, None));
             }
             Gate::Failure | Gate::Reported => {
-                all.extend(matches(evidence));
-                if gate == Gate::Failure || gate::sounds_wrong(evidence) {
-                    all.extend(all.is_empty().then(|| unknown(evidence)));
+                all.extend(matches(evidence).take(limit));
+                if all.is_empty() && (gate == Gate::Failure || gate::sounds_wrong(evidence)) {
+                    all.push(unknown(evidence));
                 }
             }
         }
@@ -175,24 +203,24 @@ impl PatternRegistry {
     }
 }
 
-/// The rank of rules over a reply's finish reason, as explanations show it.
-const FINISH_RANK: &str = "built in, rank 95";
+/// The rank of rules over a reply's finish reason.
+const FINISH_RANK: Rank = Rank::BuiltIn(95);
 
 fn matches(evidence: &Evidence) -> impl Iterator<Item = Match> {
-    rule::built_in().matches(evidence).map(|hit| Match {
-        name: hit.rule.name.into(),
+    knowledge().rules.matches(evidence, evidence.scan()).map(|hit| Match {
+        name: hit.name,
         category: hit.rule.category(),
         kind: hit.rule.kind.clone(),
         facts: hit.rule.facts(),
         at: hit.at,
-        rank: format!("built in, rank {}", hit.rule.rank),
+        rank: Rank::BuiltIn(hit.rule.rank),
     })
 }
 
 fn fallback(name: &'static str, kind: Kind, facts: Option<Facts>) -> Match {
     let category = kind.usual_category().unwrap_or(Category::SessionError);
     let facts = facts.unwrap_or_else(|| Facts::of(&kind));
-    Match { name: name.into(), category, kind, facts, at: None, rank: "no pattern".to_owned() }
+    Match { name: name.into(), category, kind, facts, at: None, rank: Rank::NoPattern }
 }
 
 /// A failure that no rule names: a command that ended so, else `other`.
@@ -232,7 +260,7 @@ fn decide(finding: Finding, report: &Report, evidence: &Evidence, now: Timestamp
 }
 
 fn build(found: Match, report: &Report, evidence: &Evidence, now: Timestamp) -> RecoveryError {
-    let message = message(evidence.message(found.at));
+    let message = message(evidence, found.at);
     let details = details::read(&found.kind, evidence, now);
     RecoveryError {
         fingerprint: fingerprint::of(&found.kind, &message),
@@ -256,8 +284,10 @@ fn build(found: Match, report: &Report, evidence: &Evidence, now: Timestamp) -> 
 }
 
 /// Masked before it is cut, so that no cut leaves half a secret; cut again, as masks have a length.
-fn message(text: &str) -> String {
-    let masked = mask(text);
+fn message(evidence: &Evidence, at: Option<usize>) -> String {
+    let text = evidence.message(at);
+    // The message is a piece of what was scanned.
+    let masked = if knowledge().secrets.any(evidence.scan()) { mask(text) } else { text.into() };
     let cut = head(&masked, MAX_MESSAGE);
     cut.trim_end().to_owned()
 }

@@ -1,11 +1,11 @@
-use std::sync::LazyLock;
-
-use aho_corasick::{AhoCorasick, AhoCorasickBuilder, MatchKind};
-use regex::{Regex, RegexBuilder};
+use std::collections::HashMap;
+use std::sync::Arc;
 
 use super::evidence::Evidence;
 use super::facts::{Facts, Overrides};
-use super::{Category, Kind, tables};
+use super::lexicon::{Scan, WordId, Words};
+use super::search::Search;
+use super::{Category, Kind};
 
 /// One piece of built-in knowledge: how a failure speaks, and what it then is.
 ///
@@ -17,7 +17,7 @@ pub(crate) struct Rule {
     /// Unique; the `pattern` of a [`super::RecoveryError`].
     pub(crate) name: &'static str,
     pub(crate) kind: &'static Kind,
-    /// The higher wins; see [`tables`] for the ranks.
+    /// The higher wins; see [`super::tables`] for the ranks.
     pub(crate) rank: u16,
     /// Lower-case literals, found at word boundaries unless an end is marked with `*`.
     pub(crate) phrases: &'static [&'static str],
@@ -62,136 +62,192 @@ impl Rule {
     pub(crate) fn facts(&self) -> Facts {
         self.over.over(Facts::of(self.kind))
     }
+
+    /// Whether nothing but the status is asked.
+    pub(crate) fn is_only_status(&self) -> bool {
+        self.phrases.is_empty() && self.regexes.is_empty() && self.codes.is_empty()
+    }
 }
 
-/// Every built-in rule, the higher rank first, with one automaton over all their literals.
+/// Every built-in rule, the higher rank first, with an index from words, codes and statuses to them.
+#[derive(Debug)]
 pub(crate) struct RuleSet {
     rules: Vec<Compiled>,
-    literals: AhoCorasick,
-    /// Of each literal: whether its start and its end must be word boundaries.
-    edges: Vec<(bool, bool)>,
+    /// Of each word: the rules that may match where it stands.
+    by_word: Vec<Vec<u16>>,
+    by_code: HashMap<&'static str, Vec<u16>>,
+    /// Rules that a status alone decides.
+    by_status: HashMap<u16, Vec<u16>>,
+    /// Rules with a regex that can do without any word.
+    always: Candidates,
+    /// Rules with a regex without a hint: candidates where words say nothing about regexes.
+    unhinted: Candidates,
 }
 
+#[derive(Debug)]
 struct Compiled {
     rule: &'static Rule,
-    phrases: Vec<usize>,
-    regexes: Vec<(Option<usize>, Regex)>,
-    also: Vec<usize>,
-    unless: Vec<usize>,
+    name: Arc<str>,
+    phrases: Vec<WordId>,
+    regexes: Vec<(Option<WordId>, Search)>,
+    also: Vec<WordId>,
+    unless: Vec<WordId>,
 }
 
 /// Where a matching rule found what it looked for.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(crate) struct Hit {
     pub(crate) rule: &'static Rule,
+    pub(crate) name: Arc<str>,
     /// The place in the flat text, where text decided.
     pub(crate) at: Option<usize>,
 }
 
-static BUILT_IN: LazyLock<RuleSet> = LazyLock::new(|| RuleSet::compile(tables::all()));
+/// The most rules that there can be.
+const MAX_RULES: usize = 512;
 
-/// The built-in rules, compiled once.
-pub(crate) fn built_in() -> &'static RuleSet {
-    &BUILT_IN
+/// A set of rules by their place.
+#[derive(Debug, Clone, Copy, Default)]
+struct Candidates([u64; MAX_RULES / 64]);
+
+impl Candidates {
+    fn add(&mut self, rules: &[u16]) {
+        for rule in rules {
+            self.0[usize::from(*rule) / 64] |= 1 << (rule % 64);
+        }
+    }
+
+    fn join(&mut self, other: &Self) {
+        self.0.iter_mut().zip(other.0).for_each(|(own, other)| *own |= other);
+    }
+
+    /// The lowest place first.
+    fn iter(self) -> impl Iterator<Item = usize> {
+        self.0.into_iter().enumerate().flat_map(|(block, mut bits)| {
+            std::iter::from_fn(move || {
+                let lowest = (bits != 0).then(|| bits.trailing_zeros() as usize)?;
+                bits &= bits - 1;
+                Some(block * 64 + lowest)
+            })
+        })
+    }
 }
 
 impl RuleSet {
-    fn compile(mut rules: Vec<&'static Rule>) -> Self {
+    /// Sorts and compiles these rules; what they look for joins the words.
+    pub(crate) fn new(mut rules: Vec<&'static Rule>, words: &mut Words) -> Self {
         rules.sort_by_key(|rule| std::cmp::Reverse(rule.rank));
-        let mut words: Vec<&'static str> = Vec::new();
-        let mut index = std::collections::HashMap::new();
-        let mut intern = |word: &'static str| {
-            *index.entry(word).or_insert_with(|| {
-                words.push(word);
-                words.len() - 1
-            })
+        assert!(rules.len() <= MAX_RULES, "more rules than the index holds");
+        let rules: Vec<Compiled> = rules.into_iter().map(|rule| Compiled::new(rule, words)).collect();
+        let mut set = Self {
+            rules,
+            by_word: Vec::new(),
+            by_code: HashMap::new(),
+            by_status: HashMap::new(),
+            always: Candidates::default(),
+            unhinted: Candidates::default(),
         };
-        let rules = rules
-            .into_iter()
-            .map(|rule| Compiled {
-                rule,
-                phrases: rule.phrases.iter().map(|word| intern(word)).collect(),
-                regexes: rule
-                    .regexes
-                    .iter()
-                    .map(|(hint, regex)| ((!hint.is_empty()).then(|| intern(hint)), built_in_regex(regex)))
-                    .collect(),
-                also: rule.also.iter().map(|word| intern(word)).collect(),
-                unless: rule.unless.iter().map(|word| intern(word)).collect(),
-            })
-            .collect();
-        let edges = words.iter().map(|word| (!word.starts_with('*'), !word.ends_with('*'))).collect();
-        let literals = AhoCorasickBuilder::new()
-            .ascii_case_insensitive(true)
-            .match_kind(MatchKind::Standard)
-            .build(words.iter().map(|word| word.trim_matches('*')))
-            .expect("the built-in literals are few and short");
-        Self { rules, literals, edges }
-    }
-
-    /// The first place of every literal in `text`.
-    fn scan(&self, text: &str) -> Vec<Option<usize>> {
-        let bytes = text.as_bytes();
-        let mut found = vec![None; self.edges.len()];
-        for hit in self.literals.find_overlapping_iter(text) {
-            let (start, end) = self.edges[hit.pattern().as_usize()];
-            if (!start || is_edge(bytes, hit.start())) && (!end || is_edge(bytes, hit.end())) {
-                found[hit.pattern().as_usize()].get_or_insert(hit.start());
+        for (place, compiled) in set.rules.iter().enumerate() {
+            let place = place as u16;
+            let mut on_word = |word: WordId| {
+                let at = usize::from(word);
+                set.by_word.resize_with(set.by_word.len().max(at + 1), Vec::new);
+                set.by_word[at].push(place);
+            };
+            compiled.phrases.iter().copied().for_each(&mut on_word);
+            for (hint, regex) in &compiled.regexes {
+                match (hint, regex.words()) {
+                    (Some(hint), _) => on_word(*hint),
+                    (None, Some(needed)) => {
+                        set.unhinted.add(&[place]);
+                        needed.iter().copied().for_each(&mut on_word);
+                    }
+                    (None, None) => set.always.add(&[place]),
+                }
+            }
+            for code in compiled.rule.codes {
+                set.by_code.entry(code).or_default().push(place);
+            }
+            if compiled.rule.is_only_status() {
+                for status in compiled.rule.statuses {
+                    set.by_status.entry(*status).or_default().push(place);
+                }
             }
         }
-        found
+        set
     }
 
-    /// Every rule that matches, the winner first.
-    pub(crate) fn matches(&'static self, evidence: &Evidence) -> impl Iterator<Item = Hit> {
-        let found = self.scan(evidence.flat());
-        self.rules.iter().filter_map(move |compiled| compiled.hit(evidence, &found))
+    /// Every rule that matches, the winner first; the scan went over the flat text.
+    pub(crate) fn matches<'a>(&'a self, evidence: &'a Evidence, scan: &'a Scan) -> impl Iterator<Item = Hit> + 'a {
+        self.candidates(evidence, scan).iter().filter_map(move |place| self.rules[place].hit(evidence, scan))
+    }
+
+    #[cfg(test)]
+    pub(crate) fn searches(&self) -> impl Iterator<Item = &Search> {
+        self.rules.iter().flat_map(|rule| rule.regexes.iter().map(|(_, regex)| regex))
+    }
+
+    fn candidates(&self, evidence: &Evidence, scan: &Scan) -> Candidates {
+        let mut all = self.always;
+        for word in scan.found() {
+            all.add(self.by_word.get(usize::from(word)).map_or(&[], Vec::as_slice));
+        }
+        if scan.is_odd() {
+            all.join(&self.unhinted);
+        }
+        for code in evidence.codes() {
+            all.add(self.by_code.get(code.as_str()).map_or(&[], Vec::as_slice));
+        }
+        if let Some(status) = evidence.status() {
+            all.add(self.by_status.get(&status).map_or(&[], Vec::as_slice));
+        }
+        all
     }
 }
 
 impl Compiled {
-    fn hit(&self, evidence: &Evidence, found: &[Option<usize>]) -> Option<Hit> {
+    fn new(rule: &'static Rule, words: &mut Words) -> Self {
+        let mut phrases = |all: &[&str]| all.iter().map(|phrase| words.phrase(phrase)).collect();
+        let (own, also, unless) = (phrases(rule.phrases), phrases(rule.also), phrases(rule.unless));
+        let regexes = rule
+            .regexes
+            .iter()
+            .map(|(hint, regex)| {
+                let hint = (!hint.is_empty()).then(|| words.phrase(hint));
+                (hint, Search::new(&format!("(?im){regex}"), words))
+            })
+            .collect();
+        Self { rule, name: rule.name.into(), phrases: own, regexes, also, unless }
+    }
+
+    fn hit(&self, evidence: &Evidence, scan: &Scan) -> Option<Hit> {
         let rule = self.rule;
-        if self.unless.iter().any(|word| found[*word].is_some()) {
+        if self.unless.iter().any(|word| scan.has(*word)) {
             return None;
         }
-        if !self.also.is_empty() && !self.also.iter().any(|word| found[*word].is_some()) {
+        if !self.also.is_empty() && !self.also.iter().any(|word| scan.has(*word)) {
             return None;
         }
-        let only_status = rule.phrases.is_empty() && rule.regexes.is_empty() && rule.codes.is_empty();
+        let hit = |at: Option<usize>| Hit { rule, name: Arc::clone(&self.name), at };
         if !rule.statuses.is_empty() {
             let status = evidence.status().is_some_and(|status| rule.statuses.contains(&status));
-            if only_status || !status {
-                return status.then_some(Hit { rule, at: None });
+            if rule.is_only_status() || !status {
+                return status.then(|| hit(None));
             }
         }
-        if let Some(at) = self.phrases.iter().find_map(|word| found[*word]) {
-            return Some(Hit { rule, at: Some(at) });
+        if let Some(found) = self.phrases.iter().find_map(|word| scan.get(*word)) {
+            return Some(hit(Some(found.first)));
         }
         if evidence.codes().iter().any(|code| rule.codes.contains(&code.as_str())) {
-            return Some(Hit { rule, at: None });
+            return Some(hit(None));
         }
         self.regexes
             .iter()
-            .filter(|(hint, _)| hint.is_none_or(|hint| found[hint].is_some()))
-            .find_map(|(_, regex)| regex.find(evidence.lines()))
+            .filter(|(hint, _)| hint.is_none_or(|hint| scan.has(hint)))
+            .find_map(|(_, regex)| regex.find(evidence.lines(), scan))
             // A line feed and the blank that stands for it in the flat text have one length.
-            .map(|found| Hit { rule, at: Some(found.start()) })
+            .map(|at| hit(Some(at)))
     }
-}
-
-/// Whether the characters on both sides of this place do not belong to one word.
-fn is_edge(bytes: &[u8], at: usize) -> bool {
-    let word = |index: Option<usize>| index.and_then(|index| bytes.get(index)).is_some_and(u8::is_ascii_alphanumeric);
-    !(word(at.checked_sub(1)) && word(Some(at)))
-}
-
-fn built_in_regex(regex: &str) -> Regex {
-    RegexBuilder::new(regex)
-        .case_insensitive(true)
-        .multi_line(true)
-        .build()
-        .unwrap_or_else(|error| panic!("a built-in regex must compile: {error}"))
 }
 
 #[cfg(test)]
@@ -199,7 +255,8 @@ fn built_in_regex(regex: &str) -> Regex {
 mod tests {
     use super::*;
     use crate::failure::evidence::DEFAULT_CAP;
-    use crate::failure::{PatternRegistry, Report, Timestamp};
+    use crate::failure::knowledge::knowledge;
+    use crate::failure::{PatternRegistry, Report, Timestamp, tables};
 
     fn report(example: &str) -> Report {
         Report::from_value(serde_json::from_str(example).unwrap_or_else(|_| example.into()))
@@ -224,7 +281,9 @@ mod tests {
         let mut wrong = Vec::new();
         for rule in tables::all() {
             let evidence = Evidence::of(&report(rule.no), DEFAULT_CAP);
-            if rule.no.is_empty() || built_in().matches(&evidence).any(|hit| hit.rule.name == rule.name) {
+            if rule.no.is_empty()
+                || knowledge().rules.matches(&evidence, evidence.scan()).any(|hit| hit.rule.name == rule.name)
+            {
                 wrong.push(format!("{}: `{}`", rule.name, rule.no));
             }
         }
@@ -240,11 +299,5 @@ mod tests {
                 assert_eq!(word, word.to_ascii_lowercase(), "{}", rule.name);
             }
         }
-    }
-
-    #[test]
-    fn a_phrase_inside_a_longer_word_is_not_found() {
-        let found = built_in().scan("doom in the room, generated separately");
-        assert!(found.iter().all(Option::is_none), "{found:?}");
     }
 }

@@ -35,15 +35,21 @@ fn ceil(text: &str, mut at: usize) -> usize {
 /// characters go; typographic quotes become plain ones; `[object Object]` disappears.
 pub(crate) fn normalise(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
-    let mut chars = text.chars().peekable();
     let mut blank = true;
-    while let Some(ch) = chars.next() {
+    let mut rest = text;
+    loop {
+        // Most of a text is as it should be.
+        let (fine, next) = rest.split_at(undisturbed(rest, blank));
+        if let Some(last) = fine.as_bytes().last() {
+            out.push_str(fine);
+            blank = *last <= b' ';
+        }
+        let mut chars = next.chars();
+        let Some(ch) = chars.next() else { break };
         match ch {
             '\u{1b}' => skip_escape(&mut chars),
             '\n' | '\r' | '\u{2028}' | '\u{2029}' => {
-                while out.ends_with(' ') {
-                    out.pop();
-                }
+                out.truncate(out.trim_end_matches(' ').len());
                 if !out.is_empty() && !out.ends_with('\n') {
                     out.push('\n');
                 }
@@ -61,9 +67,36 @@ pub(crate) fn normalise(text: &str) -> String {
                 blank = false;
             }
         }
+        rest = chars.as_str();
     }
     out.truncate(out.trim_end().len());
     if out.contains("[object Object]") { out.replace("[object Object]", "") } else { out }
+}
+
+/// How many bytes at the start are visible ASCII with single blanks or line feeds between.
+fn undisturbed(text: &str, mut blank: bool) -> usize {
+    /// So many bytes are judged at once, and the one after them.
+    const BLOCK: usize = 32;
+    let bytes = text.as_bytes();
+    let mut at = 0;
+    while let Some(block) = bytes.get(at..at + BLOCK + 1) {
+        let pairs = block.iter().zip(&block[1..]);
+        let bad = pairs.fold(blank && block[0] <= b' ', |bad, (byte, next)| {
+            let strange = !matches!(*byte, b' '..=b'~' | b'\n');
+            bad | strange | ((*byte <= b' ') & (*next <= b' '))
+        });
+        if bad {
+            break;
+        }
+        blank = block[BLOCK - 1] <= b' ';
+        at += BLOCK;
+    }
+    let disturbs = |byte: &u8| {
+        let doubled = *byte <= b' ' && blank;
+        blank = *byte <= b' ';
+        doubled || !matches!(byte, b' '..=b'~' | b'\n')
+    };
+    bytes[at..].iter().position(disturbs).map_or(text.len(), |step| at + step)
 }
 
 fn push_blank(out: &mut String, blank: &mut bool) {
@@ -74,8 +107,9 @@ fn push_blank(out: &mut String, blank: &mut bool) {
 }
 
 /// Leaves out a terminal control sequence: `ESC [ … letter`, or `ESC` and one character.
-fn skip_escape(chars: &mut std::iter::Peekable<std::str::Chars<'_>>) {
-    if chars.next_if_eq(&'[').is_some() {
+fn skip_escape(chars: &mut std::str::Chars<'_>) {
+    if chars.as_str().starts_with('[') {
+        chars.next();
         for ch in chars.by_ref() {
             if ('\u{40}'..='\u{7e}').contains(&ch) {
                 return;
@@ -94,6 +128,24 @@ mod tests {
     fn colours_boxes_and_blanks_disappear() {
         let framed = "\u{1b}[91m\u{1b}[1mError: \u{1b}[0mno\t  way │\n│  here  │";
         assert_eq!(normalise(framed), "Error: no way\nhere");
+    }
+
+    #[test]
+    fn long_runs_are_kept_and_what_disturbs_them_is_mended_wherever_it_stands() {
+        let line = "word and word, number 12\n".repeat(9);
+        for at in 0..line.len() {
+            let (start, end) = line.split_at(at);
+            for between in ["  ", " \n ", "\n\n", "\t", "\r\n", "\u{7f}", "\u{2028}", "\u{1b}[1m"] {
+                let text = format!("{start}{between}{end}");
+                let lines = between.contains(['\n', '\u{2028}']);
+                let parts = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>().join(" ");
+                let want = if between == "\u{1b}[1m" { line.clone() } else { format!("{start} {end}") };
+                let got = normalise(&text);
+                assert_eq!(parts(&got), parts(&want), "{text:?}");
+                assert!(!["  ", " \n", "\n ", "\n\n"].iter().any(|double| got.contains(double)), "{text:?} {got:?}");
+                assert!(!lines || start.trim().is_empty() || end.trim().is_empty() || got.lines().count() >= 9);
+            }
+        }
     }
 
     #[test]
