@@ -77,6 +77,9 @@ impl SessionState {
         if let Some(metrics) = self.shared.metrics().filter(|_| self.shared.config().collect_metrics()) {
             let _ = metrics.send_message(MetricsMsg::Ended(Arc::clone(outcome)));
         }
+        if outcome.episode == 0 {
+            self.shared.journal.refused(&self.id, &outcome.notes, &outcome.verdict, outcome.ended);
+        }
         self.shared.events.publish(EngineEvent::Ended(Arc::clone(outcome)));
         if calls_host {
             self.shared.escalated(outcome);

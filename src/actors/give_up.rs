@@ -68,7 +68,9 @@ fn ended(shared: &Arc<Shared>, id: &SessionId, running: Option<Running>) -> Outc
     if let (Some(mut memory), Some(stored)) = (memory, stored) {
         memory.on(Event::GivenUp { reason: REASON.into() }, &running.plan, now);
         if let Some(mut episode) = memory.close() {
-            outcome.notes.extend(episode.take_notes());
+            let last = episode.take_notes();
+            shared.journal.decided(id, episode.id(), &last);
+            outcome.notes.extend(last);
             outcome = Outcome::of(&episode, outcome.verdict, outcome.notes, running.durable, now);
             shared.store(id, Stored::of(&memory, shared.config().limits(), stored.revision + 1, now), None);
         }

@@ -75,6 +75,7 @@ impl SessionState {
             return Some(Event::Answered { seq, answer, injections: vec![] });
         };
         let limit = step.timeout().unwrap_or(plan.limits().strategy_timeout);
+        let number = execute.attempt;
         let attempt = self.attempt(execute)?;
         match strategy {
             Strategy::Computes(strategy) => {
@@ -82,6 +83,8 @@ impl SessionState {
                 Some(Event::Answered { seq, answer, injections: attempt.take_injections() })
             }
             Strategy::Acts(strategy) => {
+                let (episode, now) = (self.memory.episode()?.id(), self.shared.now());
+                self.shared.journal.begun(&self.id, episode, seq, &name, number, now);
                 self.run(strategy, name, attempt, seq, limit);
                 None
             }
@@ -223,6 +226,7 @@ impl SessionState {
         if notes.is_empty() {
             return;
         }
+        self.shared.journal.decided(&self.id, id, &notes);
         for note in &notes {
             tracing::debug!(session = %self.id, episode = id, seq = note.seq, decision = ?note.what);
             if self.shared.events.is_heard() {

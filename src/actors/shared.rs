@@ -22,7 +22,7 @@ use crate::failure::{PatternRegistry, SessionId, Timestamp};
 use crate::policy::machine::{Moment, Plan};
 use crate::policy::session::SessionMemory;
 use crate::policy::{Durability, Limits, RecoveryConfig, seed};
-use crate::state::StateRecord;
+use crate::state::{Journal, StateRecord};
 use crate::strategy::{SessionClient, StrategyRegistry};
 
 /// Called with every escalation (R18).
@@ -41,6 +41,7 @@ pub(crate) struct Shared {
     pub on_escalate: Option<OnEscalate>,
     pub client_factory: Option<ClientFactory>,
     pub writer: Arc<Writer>,
+    pub journal: Journal,
     config: RwLock<Arc<RecoveryConfig>>,
     /// The detector's snapshot, published at every change.
     patterns: RwLock<Arc<PatternRegistry>>,
@@ -105,6 +106,7 @@ pub(crate) struct SharedParts {
     pub on_escalate: Option<OnEscalate>,
     pub client_factory: Option<ClientFactory>,
     pub writer: Arc<Writer>,
+    pub journal: Journal,
     pub seed: Option<u64>,
 }
 
@@ -120,6 +122,7 @@ impl Shared {
             on_escalate: parts.on_escalate,
             client_factory: parts.client_factory,
             writer: parts.writer,
+            journal: parts.journal,
             config: RwLock::new(Arc::new(parts.config)),
             patterns: RwLock::new(Arc::new(parts.patterns)),
             stored: DashMap::new(),

@@ -172,6 +172,7 @@ impl RecoveryEngine {
             let patterns = || patterns.clone();
             ask(&self.shared, Shared::detector, |done| DetectorMsg::Register { patterns: patterns(), done }).await?;
         }
+        self.shared.journal.set_limit(if config.persist_state() { config.limits().journal_bytes } else { 0 });
         self.shared.set_config(config);
         Ok(())
     }

@@ -10,7 +10,7 @@ use super::builder::{EngineBuilder, Place};
 use crate::actors::{Root, RootArgs, Runner, RunnerPool, Shared, SharedParts, Stored, Writer};
 use crate::policy::Durability;
 use crate::policy::session::SessionMemory;
-use crate::state::{FileStore, MemoryStore, RecoveryStateStore, StateError};
+use crate::state::{FileStore, Journal, MemoryStore, RecoveryStateStore, StateError};
 use crate::strategy::UnnamedStrategy;
 
 /// Why an engine did not start; nothing was left running.
@@ -34,6 +34,10 @@ pub enum StartError {
 pub(super) async fn start(builder: EngineBuilder, parent: Option<ActorCell>) -> Result<RecoveryEngine, StartError> {
     builder.named?;
     let limits = builder.config.limits().clone();
+    let journal = match &builder.place {
+        Place::Directory(dir) if builder.config.persist_state() => Journal::of(dir, limits.journal_bytes),
+        Place::Directory(_) | Place::Store(_) | Place::Memory => Journal::off(),
+    };
     let store = open(builder.place, builder.config.durability()).await?;
     let runner = RunnerPool::new(builder.runner, limits.strategies_at_once, limits.stuck_threads)
         .map_err(StartError::Runtime)?;
@@ -53,6 +57,7 @@ pub(super) async fn start(builder: EngineBuilder, parent: Option<ActorCell>) -> 
         on_escalate: builder.on_escalate,
         client_factory: builder.clients,
         writer,
+        journal,
         seed: builder.seed,
     });
     let inline = builder.runner == Runner::Inline;

@@ -9,6 +9,7 @@ mod failing;
 mod fixture;
 mod hosts;
 mod intake;
+mod journal;
 mod lanes;
 mod passivation;
 mod shutdown;
