@@ -10,6 +10,7 @@ use super::events::EngineEvent;
 use super::messages::{MetricsMsg, SessionMsg};
 use super::outcome::{EngineError, Outcome, Told};
 use super::session::SessionState;
+use super::trace;
 use crate::failure::{Detection, RecoveryError};
 use crate::policy::machine::{Event, Looked, Redoer};
 use crate::policy::session::Intake;
@@ -201,6 +202,7 @@ impl SessionState {
             }
             Ok(commands) => {
                 let (session, episode, kind) = (self.id.clone(), self.memory.episodes(), error.kind.clone());
+                self.running(|running| running.span = trace::span_of(&self.id, episode, &error));
                 self.shared.events.publish(EngineEvent::Opened { session, episode, kind });
                 self.watch_deadline(me);
                 self.perform_all(me, commands, &plan);

@@ -12,6 +12,7 @@ use super::outcome::Told;
 use super::runner::Ran;
 use super::session::SessionState;
 use super::shared::{Shared, Stored};
+use super::trace;
 use crate::failure::{Detection, LaneKey, RecoveryError, Report, SessionId, Timestamp};
 use crate::policy::machine::{Carrier, Command, Event, Execute, Looked, Plan, Record, Redo, Redoer};
 use crate::policy::{Answer, Durability, Remedy};
@@ -227,8 +228,11 @@ impl SessionState {
             return;
         }
         self.shared.journal.decided(&self.id, id, &notes);
+        if trace::is_heard() {
+            let span = self.running(|running| running.span.clone()).unwrap_or_else(tracing::Span::none);
+            notes.iter().for_each(|note| trace::decided(&span, note));
+        }
         for note in &notes {
-            tracing::debug!(session = %self.id, episode = id, seq = note.seq, decision = ?note.what);
             if self.shared.events.is_heard() {
                 let (session, note) = (self.id.clone(), note.clone());
                 self.shared.events.publish(EngineEvent::Decided { session, episode: id, note });
