@@ -45,6 +45,10 @@ pub(crate) struct Shared {
     config: RwLock<Arc<RecoveryConfig>>,
     /// The detector's snapshot, published at every change.
     patterns: RwLock<Arc<PatternRegistry>>,
+    /// Patterns that code registered: those of a configuration come and go over them.
+    code_patterns: RwLock<PatternRegistry>,
+    /// One configuration is put in force at a time.
+    pub reloading: tokio::sync::Mutex<()>,
     /// The newest memory of every session that has any: what counts, on disk or not yet.
     pub stored: DashMap<SessionId, Stored>,
     pub directory: Directory,
@@ -102,7 +106,9 @@ pub(crate) struct SharedParts {
     pub strategies: StrategyRegistry,
     pub runner: RunnerPool,
     pub config: RecoveryConfig,
+    /// All patterns, and those of them that no configuration brought along.
     pub patterns: PatternRegistry,
+    pub code_patterns: PatternRegistry,
     pub on_escalate: Option<OnEscalate>,
     pub client_factory: Option<ClientFactory>,
     pub writer: Arc<Writer>,
@@ -125,6 +131,8 @@ impl Shared {
             journal: parts.journal,
             config: RwLock::new(Arc::new(parts.config)),
             patterns: RwLock::new(Arc::new(parts.patterns)),
+            code_patterns: RwLock::new(parts.code_patterns),
+            reloading: tokio::sync::Mutex::default(),
             stored: DashMap::new(),
             directory: Directory::default(),
             root_mail: Gate::default(),
@@ -157,8 +165,18 @@ impl Shared {
         Arc::clone(&read(&self.config))
     }
 
+    /// Puts a configuration in force, but for its patterns, which are the detector's.
     pub fn set_config(&self, config: RecoveryConfig) {
+        let limits = config.limits();
+        self.journal.set_limit(if config.persist_state() { limits.journal_bytes } else { 0 });
+        self.runner.set_limits(limits.strategies_at_once, limits.stuck_threads);
+        self.lanes.set_limits(limits);
         *write(&self.config) = Arc::new(config);
+    }
+
+    /// Changes what code registered.
+    pub fn with_code_patterns<T>(&self, change: impl FnOnce(&mut PatternRegistry) -> T) -> T {
+        change(&mut write(&self.code_patterns))
     }
 
     /// What an episode that opens now keeps to.
@@ -264,11 +282,11 @@ impl Shared {
 
     /// Publishes a session's newest memory and hands it to the writer; tells whether it is to be
     /// written at all.
-    pub fn store(&self, id: &SessionId, stored: Stored, ack: Option<SaveAck>) -> bool {
+    pub fn store(&self, id: &SessionId, stored: Stored, ack: Option<SaveAck>, durability: Durability) -> bool {
         let record =
             StateRecord { session: id.clone(), revision: stored.revision, memory: Some(Arc::clone(&stored.memory)) };
         self.stored.insert(id.clone(), stored);
-        if self.config().durability() == Durability::Off {
+        if durability == Durability::Off {
             return false;
         }
         self.push(writer::Entry { record, ack });

@@ -41,7 +41,8 @@ pub(super) async fn start(builder: EngineBuilder, parent: Option<ActorCell>) -> 
     let store = open(builder.place, builder.config.durability()).await?;
     let runner = RunnerPool::new(builder.runner, limits.strategies_at_once, limits.stuck_threads)
         .map_err(StartError::Runtime)?;
-    let mut patterns = builder.patterns.with_text_cap(limits.detect_bytes);
+    let code_patterns = builder.patterns.with_text_cap(limits.detect_bytes);
+    let mut patterns = code_patterns.clone();
     super::handle::add_patterns(&mut patterns, &builder.config);
     let writer = Writer::new(store);
     #[cfg(feature = "test-util")]
@@ -54,6 +55,7 @@ pub(super) async fn start(builder: EngineBuilder, parent: Option<ActorCell>) -> 
         runner,
         config: builder.config,
         patterns,
+        code_patterns,
         on_escalate: builder.on_escalate,
         client_factory: builder.clients,
         writer,

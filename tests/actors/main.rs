@@ -12,5 +12,6 @@ mod intake;
 mod journal;
 mod lanes;
 mod passivation;
+mod reload;
 mod shutdown;
 mod strategies;
