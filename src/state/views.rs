@@ -10,6 +10,8 @@ use crate::failure::SessionId;
 pub(super) struct Views {
     disk: Box<dyn Disk>,
     stale: BTreeSet<SessionId>,
+    /// The largest view, in bytes.
+    largest: usize,
 }
 
 /// Every view is written here first; no session's view has this name.
@@ -21,8 +23,8 @@ pub(super) fn view_name(session: &SessionId) -> String {
 }
 
 impl Views {
-    pub fn new(disk: Box<dyn Disk>, stale: BTreeSet<SessionId>) -> Self {
-        Self { disk, stale }
+    pub fn new(disk: Box<dyn Disk>, stale: BTreeSet<SessionId>, largest: usize) -> Self {
+        Self { disk, stale, largest }
     }
 
     /// The session's view shows something older from now on.
@@ -65,7 +67,7 @@ impl Views {
             // Another version's record: its view is not ours to change.
             Some(Err(_)) => return Ok(()),
         };
-        match memory.and_then(|memory| RecoveryState::of(session, &memory)?.to_json()) {
+        match memory.and_then(|memory| RecoveryState::of(session, &memory)?.to_json(self.largest)) {
             Some(json) => self.write(&name, &json),
             None => missing_is_fine(self.disk.remove(&name)),
         }
