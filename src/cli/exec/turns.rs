@@ -1,6 +1,10 @@
 use std::cell::{Cell, RefCell};
 use std::convert::Infallible;
+use std::future::poll_fn;
+use std::path::PathBuf;
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use tokio::sync::Notify;
@@ -47,6 +51,8 @@ pub(super) enum Left {
     NotStarted(StartError),
 }
 
+type Child = Pin<Box<dyn Future<Output = Result<ChildOutcome, StartError>>>>;
+
 /// The turns of one run: each try starts the command once.
 pub(super) struct Turns<'r> {
     pub agent: &'r Agent,
@@ -61,6 +67,10 @@ pub(super) struct Turns<'r> {
     pub exit: RefCell<Option<Exit>>,
     /// How often this run started it.
     pub tries: Cell<u32>,
+    /// The command while it runs; it outlives the try that the deadline drops.
+    child: RefCell<Option<Child>>,
+    /// Names its group meanwhile.
+    pub marker: Option<PathBuf>,
     running: Cell<bool>,
     left: RefCell<Option<Left>>,
     changed: Notify,
@@ -78,6 +88,8 @@ impl<'r> Turns<'r> {
             kind: RefCell::default(),
             exit: RefCell::default(),
             tries: Cell::new(0),
+            child: RefCell::default(),
+            marker: None,
             running: Cell::new(false),
             left: RefCell::default(),
             changed: Notify::new(),
@@ -86,9 +98,13 @@ impl<'r> Turns<'r> {
 
     /// One try.
     pub async fn one(&self, turn: &Turn) -> Result<(), Failed> {
-        let spec = self.agent.spec(&self.agent.invocation(turn, self.kind.borrow().as_ref()));
-        let child = run(&spec, Outputs::default(), self.control.watch());
-        let outcome = match self.while_running(child).await {
+        let mut spec = self.agent.spec(&self.agent.invocation(turn, self.kind.borrow().as_ref()));
+        spec.dies_with_parent = true;
+        spec.marker.clone_from(&self.marker);
+        let watch = self.control.watch();
+        let child = async move { run(&spec, Outputs::default(), watch).await };
+        self.child.replace(Some(Box::pin(child)));
+        let outcome = match self.while_running(poll_fn(|context| self.poll_child(context))).await {
             Ok(outcome) => outcome,
             Err(error) => match self.leave(Left::NotStarted(error)).await {},
         };
@@ -115,6 +131,33 @@ impl<'r> Turns<'r> {
         self.voice.failed(turn.redo.saturating_add(1), outcome, error.as_ref());
         self.kind.replace(error.map(|error| error.kind));
         Failed::Turn(Box::new(report))
+    }
+
+    fn poll_child(&self, context: &mut Context<'_>) -> Poll<Result<ChildOutcome, StartError>> {
+        let mut child = self.child.borrow_mut();
+        let Some(running) = child.as_mut() else { return Poll::Pending };
+        let polled = running.as_mut().poll(context);
+        if polled.is_ready() {
+            child.take();
+        }
+        polled
+    }
+
+    /// Ends a command that the deadline found at work, in order: SIGTERM, and SIGKILL after the usual grace.
+    pub async fn end_late(&self) {
+        if self.child.borrow().is_none() {
+            return;
+        }
+        self.control.suspend();
+        if let Ok(outcome) = poll_fn(|context| self.poll_child(context)).await {
+            self.tries.set(self.tries.get() + u32::from(outcome.exit != Exit::NotStarted));
+            self.exit.replace(Some(outcome.exit));
+        }
+    }
+
+    /// Kills a command that nobody waits for any more.
+    pub fn kill(&self) {
+        self.child.take();
     }
 
     async fn while_running<T>(&self, child: impl Future<Output = T>) -> T {
