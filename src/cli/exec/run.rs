@@ -185,7 +185,7 @@ async fn drive(args: &ExecArgs, id: &SessionId, turns: &Turns<'_>, passed_over: 
     if let Some(limit) = args.deadline {
         handle = handle.deadline(limit);
     }
-    let run = handle.report_with(Failed::report).run(async |turn| turns.one(turn).await);
+    let run = handle.report_found_with(Failed::report, Failed::found).run(async |turn| turns.one(turn).await);
     tokio::pin!(run);
     let mut cancelling = false;
     let end = loop {

@@ -15,7 +15,7 @@ use crate::actors::{Clock, SystemClock};
 use crate::client::command::{
     ChildOutcome, Control, Exit, HookClient, Judgement, Outputs, StartError, Watch, judge, run,
 };
-use crate::failure::{Kind, LaneKey, Report};
+use crate::failure::{Detection, Kind, LaneKey, Report};
 use crate::policy::Turn;
 use crate::{RecoveryEngine, ToReport};
 
@@ -25,8 +25,8 @@ const INSISTED: Duration = Duration::from_millis(400);
 /// A try that did not work.
 #[derive(Debug)]
 pub(super) enum Failed {
-    /// It failed.
-    Turn(Box<Report>),
+    /// It failed, in this way.
+    Turn(Box<Report>, Detection),
     /// A person stopped it.
     Cancelled,
 }
@@ -34,8 +34,16 @@ pub(super) enum Failed {
 impl Failed {
     pub fn report(&self) -> Report {
         match self {
-            Self::Turn(report) => report.to_report(),
+            Self::Turn(report, _) => report.to_report(),
             Self::Cancelled => Report::cancelled(),
+        }
+    }
+
+    /// What the engine's patterns make of it.
+    pub fn found(&self) -> Detection {
+        match self {
+            Self::Turn(_, found) => found.clone(),
+            Self::Cancelled => Detection::Cancelled,
         }
     }
 }
@@ -122,15 +130,15 @@ impl<'r> Turns<'r> {
     fn failed(&self, turn: &Turn, outcome: &ChildOutcome, mut report: Report) -> Failed {
         report.model = self.agent.model_of(turn).map(Into::into);
         report.lane.clone_from(&self.lane);
-        let detection = self.engine.pattern_registry().detect_first(&report, SystemClock.now());
-        let error = detection.into_failure();
-        if let (Some(error), Some(hooks)) = (&error, &self.hooks) {
+        let found = self.engine.pattern_registry().detect_first(&report, SystemClock.now());
+        let error = found.failure();
+        if let (Some(error), Some(hooks)) = (error, &self.hooks) {
             hooks.note_failure(&error.kind);
         }
         // Counted as the command counts: over all runs of the episode.
-        self.voice.failed(turn.redo.saturating_add(1), outcome, error.as_ref());
-        self.kind.replace(error.map(|error| error.kind));
-        Failed::Turn(Box::new(report))
+        self.voice.failed(turn.redo.saturating_add(1), outcome, error);
+        self.kind.replace(error.map(|error| error.kind.clone()));
+        Failed::Turn(Box::new(report), found)
     }
 
     fn poll_child(&self, context: &mut Context<'_>) -> Poll<Result<ChildOutcome, StartError>> {
