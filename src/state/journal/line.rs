@@ -1,3 +1,6 @@
+use std::borrow::Cow;
+use std::collections::HashSet;
+
 use serde::Serialize;
 use serde_json::Value;
 
@@ -32,7 +35,7 @@ enum Begun<'a> {
     Begun { strategy: &'a str, attempt: u32 },
 }
 
-/// Lines up to this long hold no text that is too long.
+/// Texts up to this long, in bytes, are not cut.
 const SHORT: usize = 2_000;
 
 impl Entry {
@@ -54,22 +57,24 @@ impl Entry {
     }
 
     /// Adds its lines to a text.
-    pub fn write(&self, to: &mut Vec<u8>) {
-        let note = |session: &SessionId, episode, note: &Note, to: &mut Vec<u8>| {
-            add(&Line { at: note.at, session: session.as_str(), episode, seq: note.seq, what: &note.what }, to);
+    pub fn write(&self, to: &mut Vec<u8>, known: &mut Known) {
+        let note = |session: &SessionId, episode, note: &Note, to: &mut Vec<u8>, known: &mut Known| {
+            let is_clean = known.all_clean(texts(&note.what));
+            let line = Line { at: note.at, session: session.as_str(), episode, seq: note.seq, what: &note.what };
+            add(&line, is_clean, to);
         };
         match self {
             Self::Decided { session, episode, notes } => {
-                notes.iter().for_each(|one| note(session, *episode, one, to));
+                notes.iter().for_each(|one| note(session, *episode, one, to, known));
             }
             Self::Begun { session, episode, seq, strategy, attempt, at } => {
                 let what = Begun::Begun { strategy, attempt: *attempt };
-                add(&Line { at: *at, session: session.as_str(), episode: *episode, seq: *seq, what: &what }, to);
+                let line = Line { at: *at, session: session.as_str(), episode: *episode, seq: *seq, what: &what };
+                add(&line, known.all_clean([Some(&**strategy), None, None, None]), to);
             }
             Self::Refused { session, notes, verdict, at } => {
-                notes.iter().for_each(|one| note(session, 0, one, to));
-                let what = NoteKind::Ended { verdict: verdict.clone() };
-                add(&Line { at: *at, session: session.as_str(), episode: 0, seq: 0, what: &what }, to);
+                let ended = Note { at: *at, seq: 0, what: NoteKind::Ended { verdict: verdict.clone() } };
+                notes.iter().chain([&ended]).for_each(|one| note(session, 0, one, to, known));
             }
         }
     }
@@ -80,31 +85,78 @@ pub(super) fn add_gap(at: Timestamp, gap: u64, to: &mut Vec<u8>) {
     to.extend_from_slice(format!("{{\"at\":{},\"gap\":{gap}}}\n", at.as_millis()).as_bytes());
 }
 
-fn add<T: Serialize>(line: &Line<'_, T>, to: &mut Vec<u8>) {
+fn add<T: Serialize>(line: &Line<'_, T>, is_clean: bool, to: &mut Vec<u8>) {
     let start = to.len();
     // Maps have text keys and nothing else can fail; a line that could not be made is left out.
-    if serde_json::to_writer(&mut *to, line).is_err() {
-        return to.truncate(start);
-    }
-    if !is_clean(&to[start..]) {
-        to.truncate(start);
-        let Ok(mut line) = serde_json::to_value(line) else { return };
-        for (key, value) in line.as_object_mut().into_iter().flatten() {
-            // The id is the session's name, here as in every state file.
-            if key != "session" {
-                clean(value);
+    let written = if is_clean {
+        serde_json::to_writer(&mut *to, line)
+    } else {
+        serde_json::to_value(line).and_then(|mut line| {
+            for (key, value) in line.as_object_mut().into_iter().flatten() {
+                // The id is the session's name, here as in every state file.
+                if key != "session" {
+                    clean(value);
+                }
             }
-        }
-        let _ = serde_json::to_writer(&mut *to, &line);
+            serde_json::to_writer(&mut *to, &line)
+        })
+    };
+    match written {
+        Ok(()) => to.push(b'\n'),
+        Err(_) => to.truncate(start),
     }
-    to.push(b'\n');
 }
 
-/// Whether a line may stay as it is: all of it short, and nothing in it that could be a secret. Escapes
-/// may hide one, so a line that has any is looked at text by text.
-fn is_clean(line: &[u8]) -> bool {
-    let text = std::str::from_utf8(line).ok().filter(|text| text.len() <= SHORT && !text.contains('\\'));
-    text.is_some_and(|text| matches!(mask(text), std::borrow::Cow::Borrowed(_)))
+/// Texts that were seen to be short and to hold no secret. Decisions say much the same again and again, and
+/// looking for secrets costs far more than all the rest of a line.
+#[derive(Default)]
+pub(super) struct Known(HashSet<Box<str>>);
+
+impl Known {
+    /// Texts kept: far more than a configuration's decisions have.
+    const MOST: usize = 2_048;
+    /// Longer ones are somebody's words, which seldom come twice.
+    const LONGEST: usize = 256;
+
+    fn all_clean(&mut self, texts: [Option<&str>; 4]) -> bool {
+        texts.into_iter().flatten().all(|text| self.is_clean(text))
+    }
+
+    fn is_clean(&mut self, text: &str) -> bool {
+        if self.0.contains(text) {
+            return true;
+        }
+        let is_clean = text.len() <= SHORT && matches!(mask(text), Cow::Borrowed(_));
+        if is_clean && text.len() <= Self::LONGEST {
+            if self.0.len() >= Self::MOST {
+                self.0.clear();
+            }
+            self.0.insert(text.into());
+        }
+        is_clean
+    }
+}
+
+/// Every text of a decision.
+fn texts(what: &NoteKind) -> [Option<&str>; 4] {
+    match what {
+        NoteKind::ChainChosen { kind, pattern, because, origin, .. } => {
+            // A chain's key is a category or this kind.
+            [Some(kind.as_str()), Some(pattern), Some(because), Some(origin)]
+        }
+        NoteKind::NoChain { kind, reason } => [Some(kind.as_str()), Some(reason), None, None],
+        NoteKind::StepSkipped { strategy, reason, .. } => [Some(strategy), Some(reason), None, None],
+        NoteKind::Answered { strategy, status, text, .. } => [Some(strategy), Some(status), Some(text), None],
+        NoteKind::Waits { because, .. } | NoteKind::WaitRefused { because, .. } => [Some(because), None, None, None],
+        NoteKind::Parked { lane, .. } => [Some(lane.as_str()), None, None, None],
+        NoteKind::RemedyFailed { reason } => [Some(reason), None, None, None],
+        NoteKind::FailedAgain { kind } => [Some(kind.as_str()), None, None, None],
+        NoteKind::Remark { text } => [Some(text), None, None, None],
+        NoteKind::Ended { verdict: Verdict::Aborted { reason } | Verdict::Escalated { reason } } => {
+            [Some(reason), None, None, None]
+        }
+        NoteKind::Ended { .. } | NoteKind::Redone { .. } => [None; 4],
+    }
 }
 
 /// Masks and cuts every text (R12).
@@ -132,7 +184,7 @@ mod tests {
         let note = Note { at: Timestamp::from_millis(7), seq: 2, what };
         let session = SessionId::new("s-1").unwrap();
         let mut to = vec![];
-        Entry::Decided { session, episode: 3, notes: vec![note] }.write(&mut to);
+        Entry::Decided { session, episode: 3, notes: vec![note] }.write(&mut to, &mut Known::default());
         assert_eq!(to.iter().filter(|byte| **byte == b'\n').count(), 1, "one line each");
         serde_json::from_slice(&to).unwrap()
     }

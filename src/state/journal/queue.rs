@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use super::super::file::OWN;
 use super::file::JournalFile;
-use super::line::{Entry, add_gap};
+use super::line::{Entry, Known, add_gap};
 use crate::failure::{SessionId, Timestamp};
 use crate::policy::Verdict;
 use crate::policy::machine::Note;
@@ -38,8 +38,8 @@ struct Queue {
     closed: bool,
 }
 
-/// Lines that may wait to be written; with [`GATHER`] it bounds what a storm costs: 80 000 lines a
-/// second, a small part of one core.
+/// Lines that may wait to be written; with [`GATHER`] it bounds what a storm costs: at most 80 000
+/// lines a second are made, whatever happens.
 const MOST_WAITING: usize = 8_192;
 /// How long lines are gathered before they are written.
 const GATHER: Duration = Duration::from_millis(100);
@@ -163,11 +163,11 @@ impl Inner {
 
     /// The thread's life: gathers, makes lines, writes them.
     fn write_all(&self, mut file: JournalFile) {
-        let (mut text, mut warned) = (vec![], None);
+        let (mut text, mut known, mut warned) = (vec![], Known::default(), None);
         while let Some(batch) = self.next_batch() {
             text.clear();
             let lines = batch.iter().map(|entry| {
-                entry.write(&mut text);
+                entry.write(&mut text, &mut known);
                 entry.lines()
             });
             let lines = lines.sum::<usize>();
