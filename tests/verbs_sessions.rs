@@ -149,3 +149,23 @@ fn the_sessions_of_exec_are_found_and_reset_as_well() {
     assert_eq!(sessions(dir.path(), &["reset", "job"]).status.code(), Some(0));
     assert!(out(&sessions(dir.path(), &["show", "job"])).contains("at rest"));
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_journal_tells_what_was_decided_for_a_session_and_why() {
+    let dir = TempDir::new().unwrap();
+    let engine = engine(dir.path()).await;
+    engine.shutdown().await;
+    let told = sessions(dir.path(), &["journal", "gone"]);
+    assert!(told.status.success(), "{told:?}");
+    let lines: Vec<&str> = out(&told).lines().collect();
+    assert!(lines[0].contains("chain_chosen") && lines[0].contains("chain: session_error"), "{told:?}");
+    assert!(lines.last().unwrap().contains("ended") && out(&told).contains("because: "), "{told:?}");
+    let json = sessions(dir.path(), &["journal", "gone", "--json"]);
+    let json: Vec<Value> = out(&json).lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!((json.len(), &json[0]["session"]), (lines.len(), &"gone".into()));
+    let hostile = sessions(dir.path(), &["journal", HOSTILE]);
+    assert!(hostile.status.success() && !out(&hostile).contains('\u{1b}'), "{hostile:?}");
+    let unknown = sessions(dir.path(), &["journal", "nobody"]);
+    assert_eq!(unknown.status.code(), Some(1), "{unknown:?}");
+    assert!(err(&unknown).contains("no lines of session \"nobody\""), "{unknown:?}");
+}

@@ -10,6 +10,7 @@ use super::events::EngineEvent;
 use super::messages::{MetricsMsg, SaveAck, SessionMsg};
 use super::outcome::{EngineError, Outcome, Told};
 use super::session::SessionState;
+use super::trace;
 use crate::policy::machine::{Event, Plan, Record};
 use crate::policy::{Durability, Unhandled, Verdict};
 
@@ -82,6 +83,10 @@ impl SessionState {
         self.count(MetricsMsg::Ended { detected: self.uncounted(), outcome: Arc::clone(outcome) });
         if self.shared.events.is_heard() {
             self.shared.events.publish(EngineEvent::Ended(Arc::clone(outcome)));
+        }
+        if outcome.episode == 0 {
+            trace::refused(&self.id, &outcome.verdict);
+            self.shared.journal.refused(&self.id, &outcome.notes, &outcome.verdict, outcome.ended);
         }
         if calls_host {
             self.shared.escalated(outcome);

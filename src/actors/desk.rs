@@ -101,6 +101,8 @@ pub(crate) struct Running {
     pub durable: bool,
     /// How it ended, while that is being written.
     pub closing: Option<Box<Outcome>>,
+    /// Its place in the log.
+    pub span: tracing::Span,
 }
 
 /// What opens an episode anew if its actor fails before the first record.
@@ -150,6 +152,7 @@ impl Running {
             told_notes: 0,
             durable: true,
             closing: None,
+            span: tracing::Span::none(),
         }
     }
 

@@ -42,6 +42,15 @@ impl Actor for DetectorActor {
             }
             DetectorMsg::Register { patterns, done } => {
                 for pattern in patterns {
+                    state.shared.with_code_patterns(|code| code.register(pattern.clone()));
+                    state.registry.register(pattern);
+                }
+                state.shared.publish_patterns(state.registry.clone());
+                let _ = done.send(());
+            }
+            DetectorMsg::Reload { patterns, text_cap, done } => {
+                state.registry = state.shared.with_code_patterns(|code| code.clone()).with_text_cap(text_cap);
+                for pattern in patterns {
                     state.registry.register(pattern);
                 }
                 state.shared.publish_patterns(state.registry.clone());

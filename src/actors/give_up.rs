@@ -25,10 +25,12 @@ pub(super) fn give_up(shared: &Arc<Shared>, id: &SessionId, desk: &Desk) {
     };
     let mail = desk.take_mail();
     let detected = running.as_ref().and_then(|running| running.uncounted.clone());
+    let durability =
+        running.as_ref().map_or_else(|| shared.config().durability(), |running| running.plan.config.durability());
     let outcome = Arc::new(ended(shared, id, running));
     let (shared, id) = (Arc::clone(shared), id.clone());
     shared.runtime.clone().spawn(async move {
-        if shared.config().durability() == Durability::Ahead {
+        if durability == Durability::Ahead {
             // The verdict is durable before it is told, or the disk fails and memory counts.
             let _ = ask(&shared, Shared::persistence, |done| PersistenceMsg::Flush { done }).await;
         }
@@ -69,9 +71,12 @@ fn ended(shared: &Arc<Shared>, id: &SessionId, running: Option<Running>) -> Outc
     if let (Some(mut memory), Some(stored)) = (memory, stored) {
         memory.on(Event::GivenUp { reason: REASON.into() }, &running.plan, now);
         if let Some(mut episode) = memory.close() {
-            outcome.notes.extend(episode.take_notes());
+            let last = episode.take_notes();
+            shared.journal.decided(id, episode.id(), &last);
+            outcome.notes.extend(last);
             outcome = Outcome::of(&episode, outcome.verdict, outcome.notes, running.durable, now);
-            shared.store(id, Stored::of(&memory, shared.config().limits(), stored.revision + 1, now), None);
+            let stored = Stored::of(&memory, shared.config().limits(), stored.revision + 1, now);
+            shared.store(id, stored, None, running.plan.config.durability());
         }
     }
     outcome

@@ -10,6 +10,7 @@ use super::events::EngineEvent;
 use super::messages::{MetricsMsg, SessionMsg};
 use super::outcome::{EngineError, Outcome, Told};
 use super::session::SessionState;
+use super::trace;
 use crate::failure::{Detection, Kind, RecoveryError};
 use crate::policy::machine::{Event, Looked, Redoer};
 use crate::policy::session::Intake;
@@ -208,8 +209,10 @@ impl SessionState {
                 self.tell_end(me, Arc::new(outcome), refusal.calls_host);
             }
             Ok(commands) => {
+                let episode = self.memory.episodes();
+                self.running(|running| running.span = trace::span_of(&self.id, episode, &error));
                 if self.shared.events.is_heard() {
-                    let (session, episode, kind) = (self.id.clone(), self.memory.episodes(), error.kind.clone());
+                    let (session, kind) = (self.id.clone(), error.kind.clone());
                     self.shared.events.publish(EngineEvent::Opened { session, episode, kind });
                 }
                 self.watch_deadline(me);

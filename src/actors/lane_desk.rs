@@ -22,7 +22,7 @@ pub(super) struct LaneDesk {
 }
 
 pub(super) struct LaneState {
-    free: usize,
+    inside: usize,
     concurrency: usize,
     limit: usize,
     queue: VecDeque<Admission>,
@@ -48,7 +48,7 @@ impl LaneDesk {
     pub fn new(key: LaneKey, limits: &Limits) -> Self {
         let concurrency = limits.lane_concurrency.max(1);
         let state = LaneState {
-            free: concurrency,
+            inside: 0,
             concurrency,
             limit: limits.lane_queue,
             queue: VecDeque::new(),
@@ -85,7 +85,7 @@ impl LaneState {
             let _ = reply.send(Err(why.into()));
             return Ok(());
         }
-        let room = self.limit.saturating_add(self.free);
+        let room = self.limit.saturating_add(self.free());
         if self.queue.len() >= room {
             self.prune();
         }
@@ -106,7 +106,18 @@ impl LaneState {
     }
 
     pub fn release(&mut self) {
-        self.free = (self.free + 1).min(self.concurrency);
+        self.inside = self.inside.saturating_sub(1);
+    }
+
+    /// Turns that may start at once.
+    fn free(&self) -> usize {
+        self.concurrency.saturating_sub(self.inside)
+    }
+
+    /// Other limits, from now on: nobody who is inside or waits is sent away.
+    pub fn set_limits(&mut self, limits: &Limits) {
+        self.concurrency = limits.lane_concurrency.max(1);
+        self.limit = limits.lane_queue;
     }
 
     /// Closes the lane until then; a hold is never shortened. Tells whether that is news.
@@ -132,11 +143,11 @@ impl LaneState {
         if let Some(until) = closed_until {
             answers.refused = self.queue.drain(..).map(|reply| (reply, until)).collect();
         }
-        while self.free > 0
+        while self.free() > 0
             && let Some(reply) = self.queue.pop_front()
         {
             if !reply.is_closed() {
-                self.free -= 1;
+                self.inside += 1;
                 answers.admitted.push(reply);
             }
         }
@@ -144,12 +155,17 @@ impl LaneState {
     }
 
     pub fn pressure(&self, lane: &LaneKey) -> LanePressure {
-        LanePressure { lane: lane.clone(), free: self.free, queued: self.queue.len(), closed_until: self.closed_until }
+        LanePressure {
+            lane: lane.clone(),
+            free: self.free(),
+            queued: self.queue.len(),
+            closed_until: self.closed_until,
+        }
     }
 
     /// Whether nobody is inside, waits, or is kept out.
     pub fn is_idle(&self) -> bool {
-        self.free == self.concurrency && self.queue.is_empty() && self.asks.is_empty() && self.closed_until.is_none()
+        self.inside == 0 && self.queue.is_empty() && self.asks.is_empty() && self.closed_until.is_none()
     }
 
     /// Everybody who waits, at the engine's end.

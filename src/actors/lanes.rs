@@ -1,6 +1,6 @@
 //! The lanes in use, and how one is reached.
 
-use std::sync::{Arc, PoisonError, RwLock, Weak};
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, Weak};
 use std::time::Duration;
 
 use dashmap::DashMap;
@@ -21,7 +21,7 @@ pub(crate) struct Lanes {
     parent: RwLock<Option<ActorCell>>,
     pressure: watch::Sender<Arc<Vec<LanePressure>>>,
     clock: Arc<dyn Clock>,
-    limits: Limits,
+    limits: RwLock<Limits>,
     runtime: Handle,
     me: Weak<Self>,
 }
@@ -39,7 +39,7 @@ impl Lanes {
             parent: RwLock::default(),
             pressure: watch::channel(Arc::default()).0,
             clock,
-            limits: limits.clone(),
+            limits: RwLock::new(limits.clone()),
             runtime: Handle::current(),
             me: Weak::clone(me),
         })
@@ -47,6 +47,19 @@ impl Lanes {
 
     pub fn set_parent(&self, parent: ActorCell) {
         *self.parent.write().unwrap_or_else(PoisonError::into_inner) = Some(parent);
+    }
+
+    /// Other limits, from now on, for lanes in use too.
+    pub fn set_limits(&self, limits: &Limits) {
+        *self.limits.write().unwrap_or_else(PoisonError::into_inner) = limits.clone();
+        for entry in &self.entries {
+            entry.desk.lock().set_limits(limits);
+            let _ = entry.actor.send_message(LaneMsg::Wake);
+        }
+    }
+
+    fn limits(&self) -> RwLockReadGuard<'_, Limits> {
+        self.limits.read().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub fn pressure(&self) -> watch::Receiver<Arc<Vec<LanePressure>>> {
@@ -111,7 +124,7 @@ impl Lanes {
         match self.entries.entry(key.clone()) {
             Entry::Occupied(entry) => Ok(at(entry.get())),
             Entry::Vacant(place) => {
-                let desk = Arc::new(LaneDesk::new(key.clone(), &self.limits));
+                let desk = Arc::new(LaneDesk::new(key.clone(), &self.limits()));
                 let actor = self.spawn(&desk)?;
                 Ok(at(&place.insert(LaneEntry { actor, desk })))
             }
@@ -126,7 +139,7 @@ impl Lanes {
             lanes: Weak::clone(&self.me),
             clock: Arc::clone(&self.clock),
             pressure: self.pressure.clone(),
-            idle_after: self.limits.passivate_after,
+            idle_after: self.limits().passivate_after,
         };
         let _here = self.runtime.enter();
         let spawned = ActorRuntime::spawn_linked_instant(None, LaneActor, args, parent);
@@ -137,8 +150,11 @@ impl Lanes {
     pub fn revive(&self, dead: &ActorCell) -> bool {
         let is_dead = |entry: &LaneEntry| entry.actor.get_id() == dead.get_id();
         let Some(mut entry) = self.entries.iter_mut().find(|entry| is_dead(entry.value())) else { return true };
-        let (window, now) = (self.limits.restart_window, self.clock.now());
-        if !entry.desk.look().failures.restart(self.limits.restart_intensity, window, now) {
+        let (intensity, window) = {
+            let limits = self.limits();
+            (limits.restart_intensity, limits.restart_window)
+        };
+        if !entry.desk.look().failures.restart(intensity, window, self.clock.now()) {
             return false;
         }
         tracing::error!(lane = %entry.key(), "a lane's actor failed and is restarted");

@@ -222,6 +222,8 @@ pub(crate) enum DetectorMsg {
     Classify { report: Box<Report>, reply: oneshot::Sender<Detection> },
     /// Add patterns and publish.
     Register { patterns: Vec<ErrorPattern>, done: oneshot::Sender<()> },
+    /// Take these of a configuration in place of the last one's, and publish.
+    Reload { patterns: Vec<ErrorPattern>, text_cap: usize, done: oneshot::Sender<()> },
     #[cfg(any(test, feature = "test-util"))]
     Panic,
 }

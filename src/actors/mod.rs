@@ -27,6 +27,7 @@ mod session;
 mod session_supervisor;
 mod shared;
 mod supervisor;
+mod trace;
 mod writer;
 
 pub use admission::Permit;

@@ -13,6 +13,7 @@ use super::remembered::Stored;
 use super::runner::{Begun, Ran};
 use super::session::SessionState;
 use super::shared::Shared;
+use super::trace;
 use crate::failure::{Detection, LaneKey, RecoveryError, Report, SessionId, Timestamp};
 use crate::policy::machine::{Carrier, Command, Event, Execute, Looked, Plan, Record, Redo, Redoer};
 use crate::policy::{Answer, Durability, Remedy};
@@ -80,13 +81,18 @@ impl SessionState {
             return Some(Event::Answered { seq, answer, injections: vec![] });
         };
         let limit = step.timeout().unwrap_or(plan.limits().strategy_timeout);
+        let number = execute.attempt;
         let attempt = self.attempt(execute)?;
         match strategy {
             Strategy::Computes(strategy) => {
                 let answer = strategy.decide(&attempt);
                 Some(Event::Answered { seq, answer, injections: attempt.take_injections() })
             }
-            Strategy::Acts(strategy) => self.run(strategy, name, attempt, seq, limit),
+            Strategy::Acts(strategy) => {
+                let (episode, now) = (self.memory.episode()?.id(), self.shared.now());
+                self.shared.journal.begun(&self.id, episode, seq, &name, number, now);
+                self.run(strategy, name, attempt, seq, limit)
+            }
         }
     }
 
@@ -257,8 +263,12 @@ impl SessionState {
         if notes.is_empty() {
             return;
         }
+        self.shared.journal.decided(&self.id, id, &notes);
+        if trace::is_heard() {
+            let span = self.running(|running| running.span.clone()).unwrap_or_else(tracing::Span::none);
+            notes.iter().for_each(|note| trace::decided(&span, note));
+        }
         for note in &notes {
-            tracing::debug!(session = %self.id, episode = id, seq = note.seq, decision = ?note.what);
             if self.shared.events.is_heard() {
                 let (session, note) = (self.id.clone(), note.clone());
                 self.shared.events.publish(EngineEvent::Decided { session, episode: id, note });

@@ -8,6 +8,7 @@ use super::desk::{Running, What};
 use super::messages::{Adoption, SaveAck, SessionMsg};
 use super::outcome::EngineError;
 use super::session::SessionState;
+use super::trace;
 use crate::policy::Durability;
 use crate::policy::machine::{Event, Looked, PhaseName, Record, Redoer};
 use crate::strategy::SessionClient;
@@ -106,7 +107,11 @@ impl SessionState {
 
     /// Takes an episode found on disk over, without going on with it.
     pub(super) fn own(&self, client: Option<Arc<dyn SessionClient>>, driver: Option<u64>) {
-        self.desk.lock().running = Some(Running::new(self.shared.plan(), client, driver));
+        let mut running = Running::new(self.shared.plan(), client, driver);
+        if let Some(episode) = self.memory.open_episode() {
+            running.span = trace::span_of(&self.id, episode.id(), episode.error());
+        }
+        self.desk.lock().running = Some(running);
     }
 
     /// Goes on with an episode found on disk; a client is asked first how the last turn ended.

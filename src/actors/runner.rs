@@ -3,8 +3,8 @@
 use std::future::Future;
 use std::panic::AssertUnwindSafe;
 use std::pin::Pin;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
@@ -38,8 +38,10 @@ type Job = Pin<Box<dyn Future<Output = ()> + Send>>;
 pub(crate) struct RunnerPool {
     own: Option<Own>,
     at_once: Arc<Semaphore>,
+    /// How many may run at once, as asked for last.
+    size: Mutex<usize>,
     stuck: Arc<AtomicUsize>,
-    max_stuck: usize,
+    max_stuck: Arc<AtomicUsize>,
     /// Set at the engine's end: what still runs is dropped at its next `await`.
     closed: watch::Sender<bool>,
 }
@@ -50,6 +52,13 @@ struct Own {
     strategies: Runtime,
     /// Clients' long calls, and the host's hooks.
     calls: Runtime,
+}
+
+/// No configuration asks for more threads of strategies; they are started when they are needed.
+const MOST_AT_ONCE: usize = 1_000_000;
+
+fn sensible(at_once: usize) -> usize {
+    at_once.clamp(1, MOST_AT_ONCE)
 }
 
 /// Threads for hooks that block; more calls than that wait for one another.
@@ -65,13 +74,33 @@ impl RunnerPool {
             builder.worker_threads(workers).max_blocking_threads(blocking).thread_name("backstop-runner");
             builder.enable_all().build()
         };
-        let at_once = at_once.clamp(1, Semaphore::MAX_PERMITS);
+        let size = sensible(at_once);
         let own = match runner {
             Runner::Inline => None,
-            Runner::Dedicated => Some(Own { strategies: runtime(1, at_once)?, calls: runtime(2, HOOKS_AT_ONCE)? }),
+            Runner::Dedicated => Some(Own { strategies: runtime(1, MOST_AT_ONCE)?, calls: runtime(2, HOOKS_AT_ONCE)? }),
         };
-        let at_once = Arc::new(Semaphore::new(at_once));
-        Ok(Self { own, at_once, stuck: Arc::default(), max_stuck, closed: watch::channel(false).0 })
+        let (at_once, size, closed) = (Arc::new(Semaphore::new(size)), Mutex::new(size), watch::channel(false).0);
+        Ok(Self { own, at_once, size, stuck: Arc::default(), max_stuck: Arc::new(max_stuck.into()), closed })
+    }
+
+    /// Other limits, for what starts from now on. With fewer at once, nothing starts before enough of
+    /// what runs has ended.
+    pub fn set_limits(&self, at_once: usize, max_stuck: usize) {
+        self.max_stuck.store(max_stuck, Ordering::Release);
+        let mut size = self.size.lock().unwrap_or_else(PoisonError::into_inner);
+        let (before, now) = (*size, sensible(at_once));
+        *size = now;
+        if now >= before {
+            return self.at_once.add_permits(now - before);
+        }
+        let excess = before - now - self.at_once.forget_permits(before - now);
+        if excess > 0 {
+            let at_once = Arc::clone(&self.at_once);
+            tokio::spawn(async move {
+                let held = at_once.acquire_many(u32::try_from(excess).unwrap_or(u32::MAX)).await;
+                let _ = held.map(tokio::sync::SemaphorePermit::forget);
+            });
+        }
     }
 
     /// Whether everything runs on the engine's own runtime, under paused time perhaps.
@@ -92,7 +121,8 @@ impl RunnerPool {
         M: FnOnce() -> F + Send + 'static,
         F: Future<Output = T> + Send + 'static,
     {
-        let (at_once, stuck, max_stuck) = (Arc::clone(&self.at_once), Arc::clone(&self.stuck), self.max_stuck);
+        let (at_once, stuck, max_stuck) =
+            (Arc::clone(&self.at_once), Arc::clone(&self.stuck), Arc::clone(&self.max_stuck));
         let own = self.own.as_ref().map(|own| own.strategies.handle().clone());
         let mut closed = self.closed.subscribe();
         async move {
@@ -102,11 +132,11 @@ impl RunnerPool {
                 };
                 return in_place(limit, closed, guarded(make)).await;
             };
-            if stuck.load(Ordering::Acquire) >= max_stuck {
+            if stuck.load(Ordering::Acquire) >= max_stuck.load(Ordering::Acquire) {
                 return Ran::Busy;
             }
             let Ok(Ok(permit)) = tokio::time::timeout(limit, at_once.acquire_owned()).await else { return Ran::Busy };
-            if stuck.load(Ordering::Acquire) >= max_stuck {
+            if stuck.load(Ordering::Acquire) >= max_stuck.load(Ordering::Acquire) {
                 return Ran::Busy;
             }
             let (answer, answered) = oneshot::channel();
@@ -315,6 +345,34 @@ mod tests {
         let making = || -> std::future::Ready<()> { panic!("no") };
         assert!(matches!(pool.run(LIMIT, making).await, Ran::Panicked));
         assert!(matches!(pool.run(LIMIT, || async { 7 }).await, Ran::Done(7)));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn other_limits_hold_from_now_on_and_end_nothing_that_runs() {
+        let pool = inline();
+        pool.set_limits(3, 1);
+        let (let_go, _) = tokio::sync::broadcast::channel::<()>(1);
+        let waits = || {
+            let mut held = let_go.subscribe();
+            tokio::spawn(pool.run(LIMIT * 100, move || async move { held.recv().await.map_err(drop) }))
+        };
+        let running = [waits(), waits(), waits()];
+        tokio::time::sleep(Duration::from_millis(1)).await;
+        assert!(matches!(pool.run(LIMIT, || async {}).await, Ran::Busy), "three run at once");
+        pool.set_limits(4, 1);
+        assert!(matches!(pool.run(LIMIT, || async {}).await, Ran::Done(())));
+        pool.set_limits(1, 1);
+        assert!(matches!(pool.run(LIMIT, || async {}).await, Ran::Busy));
+        let_go.send(()).expect("they wait");
+        for run in running {
+            assert!(matches!(run.await.expect("no panic"), Ran::Done(Ok(()))));
+        }
+        let last = waits();
+        tokio::time::sleep(Duration::from_millis(1)).await;
+        assert!(matches!(pool.run(LIMIT, || async {}).await, Ran::Busy), "one runs at once");
+        pool.set_limits(2, 0);
+        assert!(matches!(pool.run(LIMIT, || async {}).await, Ran::Busy), "no thread may be stuck");
+        drop(last);
     }
 
     #[tokio::test]

@@ -318,11 +318,17 @@ impl SessionState {
     pub fn save(&mut self, ack: Option<SaveAck>) -> bool {
         self.revision += 1;
         self.is_unsaved = false;
-        self.running(|running| (running.opening, running.result) = (None, None));
+        // A running episode keeps to its own plan, whatever was put in force meanwhile.
+        let of_plan = self.running(|running| {
+            (running.opening, running.result) = (None, None);
+            running.plan.config.durability()
+        });
+        let durability = of_plan.unwrap_or_else(|| self.shared.config().durability());
         self.shared.store(
             &self.id,
             Stored::of(&self.memory, self.shared.config().limits(), self.revision, self.shared.now()),
             ack,
+            durability,
         )
     }
 

@@ -22,6 +22,7 @@ use super::{EngineError, Outcome};
 use crate::failure::{PatternRegistry, SessionId, Timestamp};
 use crate::policy::machine::{Moment, Plan};
 use crate::policy::{Durability, RecoveryConfig, seed};
+use crate::state::Journal;
 use crate::strategy::{SessionClient, StrategyRegistry};
 
 /// Called with every escalation (R18).
@@ -40,9 +41,14 @@ pub(crate) struct Shared {
     pub on_escalate: Option<OnEscalate>,
     pub client_factory: Option<ClientFactory>,
     pub writer: Arc<Writer>,
+    pub journal: Journal,
     config: RwLock<Arc<RecoveryConfig>>,
     /// The detector's snapshot, published at every change.
     patterns: RwLock<Arc<PatternRegistry>>,
+    /// Patterns that code registered: those of a configuration come and go over them.
+    code_patterns: RwLock<PatternRegistry>,
+    /// One configuration is put in force at a time.
+    pub reloading: tokio::sync::Mutex<()>,
     /// The newest memory of every session that has any: what counts, on disk or not yet.
     pub stored: DashMap<SessionId, Stored>,
     pub directory: Directory,
@@ -74,10 +80,13 @@ pub(crate) struct SharedParts {
     pub strategies: StrategyRegistry,
     pub runner: RunnerPool,
     pub config: RecoveryConfig,
+    /// All patterns, and those of them that no configuration brought along.
     pub patterns: PatternRegistry,
+    pub code_patterns: PatternRegistry,
     pub on_escalate: Option<OnEscalate>,
     pub client_factory: Option<ClientFactory>,
     pub writer: Arc<Writer>,
+    pub journal: Journal,
     pub seed: Option<u64>,
 }
 
@@ -93,8 +102,11 @@ impl Shared {
             on_escalate: parts.on_escalate,
             client_factory: parts.client_factory,
             writer: parts.writer,
+            journal: parts.journal,
             config: RwLock::new(Arc::new(parts.config)),
             patterns: RwLock::new(Arc::new(parts.patterns)),
+            code_patterns: RwLock::new(parts.code_patterns),
+            reloading: tokio::sync::Mutex::default(),
             stored: DashMap::new(),
             directory: Directory::default(),
             root_mail: Gate::default(),
@@ -127,8 +139,18 @@ impl Shared {
         Arc::clone(&read(&self.config))
     }
 
+    /// Puts a configuration in force, but for its patterns, which are the detector's.
     pub fn set_config(&self, config: RecoveryConfig) {
+        let limits = config.limits();
+        self.journal.set_limit(if config.persist_state() { limits.journal_bytes } else { 0 });
+        self.runner.set_limits(limits.strategies_at_once, limits.stuck_threads);
+        self.lanes.set_limits(limits);
         *write(&self.config) = Arc::new(config);
+    }
+
+    /// Changes what code registered.
+    pub fn with_code_patterns<T>(&self, change: impl FnOnce(&mut PatternRegistry) -> T) -> T {
+        change(&mut write(&self.code_patterns))
     }
 
     /// What an episode that opens now keeps to.
@@ -234,10 +256,10 @@ impl Shared {
 
     /// Publishes a session's newest memory and hands it to the writer; tells whether it is to be
     /// written at all.
-    pub fn store(&self, id: &SessionId, stored: Stored, ack: Option<SaveAck>) -> bool {
+    pub fn store(&self, id: &SessionId, stored: Stored, ack: Option<SaveAck>, durability: Durability) -> bool {
         let draft = Draft { session: id.clone(), revision: stored.revision, memory: Some(stored.memory.clone()) };
         self.stored.insert(id.clone(), stored);
-        if self.config().durability() == Durability::Off {
+        if durability == Durability::Off {
             return false;
         }
         self.push(writer::Entry { draft, ack });

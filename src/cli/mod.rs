@@ -11,6 +11,7 @@ mod exit;
 mod explain;
 mod human;
 mod input;
+mod journal;
 mod logging;
 mod output;
 mod pipe;

@@ -5,9 +5,14 @@ use clap::error::ErrorKind;
 
 use super::args::{Cli, Verb};
 use super::{Exit, check, classify, completions, exec, explain, logging, pipe, schema, sessions};
+use crate::client::command::{CHILD_VERB, become_command};
 
 /// The whole program: arguments in, exit code out.
 pub fn main() -> ExitCode {
+    let mut args = std::env::args_os().skip(1);
+    if args.next().is_some_and(|verb| verb == CHILD_VERB) {
+        return become_command(args);
+    }
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => {

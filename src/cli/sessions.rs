@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::exec::session::directories;
 use super::human::{ago, escaped, moment, short, span, table};
-use super::{Exit, Globals, output};
+use super::{Exit, Globals, journal, output};
 use crate::actors::{Clock, SystemClock};
 use crate::failure::{SessionId, Timestamp, mask};
 use crate::policy::RecoveryAttempt;
@@ -34,6 +34,12 @@ enum What {
         #[arg(allow_hyphen_values = true)]
         id: String,
     },
+    /// What was decided for one session, when and why: its lines of the journal, oldest first.
+    Journal {
+        /// The session's id.
+        #[arg(allow_hyphen_values = true)]
+        id: String,
+    },
     /// Forget a session's open episode, verdict, budget and strikes.
     Reset {
         /// The session's id.
@@ -50,12 +56,15 @@ struct Place {
 }
 
 pub(super) fn run(args: &SessionsArgs, globals: &Globals) -> Exit {
+    if let Some(What::Journal { id }) = &args.what {
+        return journal::run(id, globals);
+    }
     let places = match places(&globals.state_dir) {
         Ok(places) => places,
         Err(error) => return refused(&error),
     };
     match &args.what {
-        None | Some(What::List) => list(&places, globals, SystemClock.now()),
+        None | Some(What::List | What::Journal { .. }) => list(&places, globals, SystemClock.now()),
         Some(What::Show { id }) => with_session(id, &places, globals, |_, record| show(record, globals)),
         Some(What::Reset { id }) => with_session(id, &places, globals, |place, record| reset(&place.dir, record)),
     }
@@ -109,7 +118,7 @@ fn with_session(
     exit
 }
 
-fn refused(error: &StateError) -> Exit {
+pub(super) fn refused(error: &StateError) -> Exit {
     output::error(error);
     match error {
         StateError::Locked { .. } => {
@@ -186,7 +195,7 @@ const fn phase_word(phase: PhaseName) -> &'static str {
 }
 
 /// Words of strategies and failures: masked where they were written, and here again.
-fn foreign(text: &str) -> String {
+pub(super) fn foreign(text: &str) -> String {
     escaped(&mask(text))
 }
 

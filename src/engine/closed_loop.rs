@@ -21,7 +21,7 @@ macro_rules! until_it_works {
                 Some(Ok(value)) => return Ok(Done { value, recovery: driver.worked(&$session).await }),
                 Some(Err(error)) => {
                     let report = $session.completed($session.reporter.report(&error), &$next);
-                    match driver.failed(&$session, report).await {
+                    match driver.failed(&$session, report, $session.reporter.found(&error)).await {
                         Ok(redo) => $next = redo,
                         Err(cause) => return Err(Stopped { error: Some(error), cause }),
                     }
@@ -101,5 +101,24 @@ impl<R> SessionHandle<R> {
         R: Reporter<E>,
     {
         until_it_works!(self, next => turn(next.clone()))
+    }
+}
+
+#[cfg(all(test, feature = "cli"))]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use crate::failure::Timestamp;
+    use crate::{Kind, RecoveryEngine, Report, SessionId};
+
+    #[tokio::test(start_paused = true)]
+    async fn what_was_found_before_is_not_looked_for_again() {
+        let engine = RecoveryEngine::builder().in_memory().runner(crate::Runner::Inline).spawn().await.unwrap();
+        let found =
+            engine.pattern_registry().detect_first(&Report::text("429 Too Many Requests"), Timestamp::default());
+        let session = engine.session(SessionId::new("s").unwrap());
+        let session =
+            session.report_found_with(|_: &()| Report::text("503 Service Unavailable"), |_: &()| found.clone());
+        let done = session.run(async |turn| if turn.redo == 0 { Err(()) } else { Ok(()) }).await.unwrap();
+        assert_eq!(done.recovery.unwrap().error.as_ref().unwrap().kind, Kind::RateLimit);
     }
 }

@@ -6,7 +6,7 @@ use tokio::sync::oneshot;
 use super::ended::StopCause;
 use super::session::{Ask, SessionHandle};
 use crate::actors::{EngineError, LanePermit, Outcome, Refused, Room, SessionMsg, Shared, Told};
-use crate::failure::{Report, SessionId, Timestamp};
+use crate::failure::{Detection, Report, SessionId, Timestamp};
 use crate::policy::machine::{Event, Redoer};
 use crate::policy::session::ReportKey;
 use crate::policy::{Cause, Turn, Verdict};
@@ -66,8 +66,13 @@ impl Driver {
     }
 
     /// Reports that the turn failed, and hears how to redo it.
-    pub async fn failed<R>(&mut self, session: &SessionHandle<R>, report: Report) -> Result<Turn, StopCause> {
-        let detection = self.shared.patterns().detect_first(&report, self.shared.now());
+    pub async fn failed<R>(
+        &mut self,
+        session: &SessionHandle<R>,
+        report: Report,
+        found: Option<Detection>,
+    ) -> Result<Turn, StopCause> {
+        let detection = found.unwrap_or_else(|| self.shared.patterns().detect_first(&report, self.shared.now()));
         self.armed = true;
         let key = ReportKey { seq: self.current.map(|(_, seq)| seq), turn: report.turn };
         let ask = Ask { detection, key, redoer: Redoer::Caller, driver: Some(self.token) };

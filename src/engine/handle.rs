@@ -160,18 +160,24 @@ impl RecoveryEngine {
         self.shared.config()
     }
 
-    /// Uses another configuration for episodes that open from now on; running ones keep theirs. Its own
-    /// patterns are added to those that are known.
+    /// Puts another configuration in force. Episodes that open from now on keep to it; running ones keep
+    /// their plan and its durability. The last configuration's own patterns go and this one's come; those
+    /// that code registered stay. Limits of lanes, strategies and the journal hold from now on, without
+    /// ending what is under way; where state is kept, and `state_file_bytes`, are as they were at the start.
+    ///
+    /// # Cancellation
+    ///
+    /// Dropped early, it may leave the new patterns in force and the rest as it was; call it again.
     ///
     /// # Errors
     ///
     /// [`EngineError::Stopped`] at the engine's end; nothing changes then.
     pub async fn reload(&self, config: RecoveryConfig) -> Result<(), EngineError> {
-        let patterns = own_patterns(&config);
-        if !patterns.is_empty() {
-            let patterns = || patterns.clone();
-            ask(&self.shared, Shared::detector, |done| DetectorMsg::Register { patterns: patterns(), done }).await?;
-        }
+        let _one_at_a_time = self.shared.reloading.lock().await;
+        let (patterns, text_cap) = (own_patterns(&config), config.limits().detect_bytes);
+        let patterns = || patterns.clone();
+        let message = |done| DetectorMsg::Reload { patterns: patterns(), text_cap, done };
+        ask(&self.shared, Shared::detector, message).await?;
         self.shared.set_config(config);
         Ok(())
     }

@@ -65,6 +65,18 @@ impl<R> SessionHandle<R> {
         SessionHandle { engine, id, lane, parent, client, deadline, reporter: ByFunction(report) }
     }
 
+    /// The same for failures that were classified when they were seen.
+    #[cfg(feature = "cli")]
+    pub(crate) fn report_found_with<F, G>(
+        self,
+        report: F,
+        found: G,
+    ) -> SessionHandle<super::to_report::ByFinding<F, G>> {
+        let Self { engine, id, lane, parent, client, deadline, .. } = self;
+        let reporter = super::to_report::ByFinding(report, found);
+        SessionHandle { engine, id, lane, parent, client, deadline, reporter }
+    }
+
     /// When the run has to be over: its own deadline or its parent's, the earlier.
     pub(super) fn ends_at(&self, now: Timestamp) -> Option<Timestamp> {
         let parents = self.parent.as_ref().and_then(|parent| self.engine.shared().deadline_of(parent));

@@ -63,8 +63,11 @@ impl RecoveryEngine {
     }
 
     async fn close_store(&self) {
-        let writer = Arc::clone(&self.shared().writer);
-        let close = move || writer.with_store(|store| store.close());
+        let shared = Arc::clone(self.shared());
+        let close = move || {
+            shared.journal.close();
+            shared.writer.with_store(|store| store.close())
+        };
         let is_inline = self.shared().runner.is_inline();
         let closed = if is_inline { Ok(close()) } else { tokio::task::spawn_blocking(close).await };
         match closed {

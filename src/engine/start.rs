@@ -10,7 +10,7 @@ use super::builder::{EngineBuilder, Place};
 use crate::actors::{Root, RootArgs, Runner, RunnerPool, Shared, SharedParts, Stored, Writer};
 use crate::policy::Durability;
 use crate::policy::session::SessionMemory;
-use crate::state::{FileStore, MemoryStore, RecoveryStateStore, StateError};
+use crate::state::{FileStore, FileStoreOptions, Journal, MemoryStore, RecoveryStateStore, StateError};
 use crate::strategy::UnnamedStrategy;
 
 /// Why an engine did not start; nothing was left running.
@@ -34,10 +34,19 @@ pub enum StartError {
 pub(super) async fn start(builder: EngineBuilder, parent: Option<ActorCell>) -> Result<RecoveryEngine, StartError> {
     builder.named?;
     let limits = builder.config.limits().clone();
-    let store = open(builder.place, builder.config.durability()).await?;
+    let journal = match &builder.place {
+        Place::Directory(dir) if builder.config.persist_state() => Journal::of(dir, limits.journal_bytes),
+        Place::Directory(_) | Place::Store(_) | Place::Memory => Journal::off(),
+    };
+    let options = FileStoreOptions {
+        view_bytes: usize::try_from(limits.state_file_bytes).unwrap_or(usize::MAX),
+        ..FileStoreOptions::default()
+    };
+    let store = open(builder.place, builder.config.durability(), options).await?;
     let runner = RunnerPool::new(builder.runner, limits.strategies_at_once, limits.stuck_threads)
         .map_err(StartError::Runtime)?;
-    let mut patterns = builder.patterns.with_text_cap(limits.detect_bytes);
+    let code_patterns = builder.patterns.with_text_cap(limits.detect_bytes);
+    let mut patterns = code_patterns.clone();
     super::handle::add_patterns(&mut patterns, &builder.config);
     let writer = Writer::new(store);
     #[cfg(feature = "test-util")]
@@ -50,9 +59,11 @@ pub(super) async fn start(builder: EngineBuilder, parent: Option<ActorCell>) -> 
         runner,
         config: builder.config,
         patterns,
+        code_patterns,
         on_escalate: builder.on_escalate,
         client_factory: builder.clients,
         writer,
+        journal,
         seed: builder.seed,
     });
     let inline = builder.runner == Runner::Inline;
@@ -66,16 +77,22 @@ pub(super) async fn start(builder: EngineBuilder, parent: Option<ActorCell>) -> 
     Ok(RecoveryEngine::new(shared, root, collected))
 }
 
-async fn open(place: Place, durability: Durability) -> Result<Box<dyn RecoveryStateStore>, StartError> {
+async fn open(
+    place: Place,
+    durability: Durability,
+    options: FileStoreOptions,
+) -> Result<Box<dyn RecoveryStateStore>, StartError> {
     match place {
         Place::Store(store) => Ok(store),
-        Place::Directory(dir) if durability != Durability::Off => off_the_runtime(move || open_files(dir)).await?,
+        Place::Directory(dir) if durability != Durability::Off => {
+            off_the_runtime(move || open_files(dir, options)).await?
+        }
         Place::Directory(_) | Place::Memory => Ok(Box::new(MemoryStore::default())),
     }
 }
 
-fn open_files(dir: PathBuf) -> Result<Box<dyn RecoveryStateStore>, StartError> {
-    let (store, notes) = FileStore::open(&dir, Default::default())?;
+fn open_files(dir: PathBuf, options: FileStoreOptions) -> Result<Box<dyn RecoveryStateStore>, StartError> {
+    let (store, notes) = FileStore::open(&dir, options)?;
     for note in notes {
         tracing::warn!("{note}");
     }

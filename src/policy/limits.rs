@@ -41,7 +41,7 @@ pub struct Limits {
     pub retention: Duration,
     /// The largest state file of one session, in bytes.
     pub state_file_bytes: u64,
-    /// The largest journal, in bytes.
+    /// The largest journal, both its files together, in bytes; 0 for none.
     pub journal_bytes: u64,
     /// How long a shutdown may take.
     pub shutdown_timeout: Duration,

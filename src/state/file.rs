@@ -7,7 +7,7 @@ use super::lock::Lock;
 use super::log::Log;
 use super::note::Notes;
 use super::views::Views;
-use super::{Inspection, RecoveryStateStore, SessionSummary, StateError, StateNote, StateRecord, place};
+use super::{Inspection, RecoveryState, RecoveryStateStore, SessionSummary, StateError, StateNote, StateRecord, place};
 use crate::failure::SessionId;
 
 /// Our own directory inside the state directory.
@@ -23,11 +23,14 @@ pub struct FileStoreOptions {
     /// A log larger than this many bytes, and than twice its live content, is written anew. Default:
     /// 8 MiB: rarer would read more at the next start, more often would write more than is gained.
     pub snapshot_above: u64,
+    /// The largest `recovery-*.json`, in bytes; older attempts are left out of one that would be larger.
+    /// Default: 256 KiB.
+    pub view_bytes: usize,
 }
 
 impl Default for FileStoreOptions {
     fn default() -> Self {
-        Self { views: true, import: true, snapshot_above: 8 * 1024 * 1024 }
+        Self { views: true, import: true, snapshot_above: 8 * 1024 * 1024, view_bytes: RecoveryState::MAX_BYTES }
     }
 }
 
@@ -97,7 +100,8 @@ impl FileStore {
         let mut notes = Notes::default();
         let (log, replay) = Log::open(own, &mut notes)?;
         let is_new = log.is_new();
-        let mut open = Open { index: replay.index, log, views: Views::new(shared, replay.stale), lock };
+        let mut open =
+            Open { index: replay.index, log, views: Views::new(shared, replay.stale, options.view_bytes), lock };
         open.views.tidy();
         let import = (is_new && options.import).then(|| open.import(&state, &mut notes)).transpose()?;
         if open.log.is_broken() {

@@ -98,7 +98,7 @@ pub struct VerdictView {
 impl RecoveryState {
     /// The format that is written.
     pub const VERSION: u32 = 1;
-    /// The largest file.
+    /// The largest file, unless the configuration says otherwise.
     pub const MAX_BYTES: usize = 256 * 1024;
 
     /// The view of a session; `None` for one that has neither an open episode nor a kept verdict: what
@@ -174,28 +174,54 @@ impl RecoveryState {
         metrics.by_verdict.insert(verdict.name().into(), 1);
     }
 
-    /// The file's text: two blanks of indent, no line feed at the end, at most
-    /// [`RecoveryState::MAX_BYTES`]; attempts are left out, the oldest first, until it fits. `None` if
-    /// it does not fit even then, for an id of hundreds of kilobytes.
-    pub fn to_json(&self) -> Option<Vec<u8>> {
-        let mut view = self.clone();
-        loop {
-            let json = serde_json::to_vec_pretty(&view).ok()?;
-            if json.len() <= Self::MAX_BYTES {
-                return Some(json);
-            }
-            if view.attempts.is_empty() {
-                return None;
-            }
-            let dropped = view.attempts.len().div_ceil(2);
-            view.attempts.drain(..dropped);
-            view.attempts_left_out += dropped;
+    /// The file's text: two blanks of indent, no line feed at the end, at most `limit` bytes. What does not
+    /// fit is left out: first the oldest attempts, which `attemptsLeftOut` counts, then what is counted over
+    /// them, then the last failure and the end of long words. `None` if it does not fit even then, for a very long id.
+    pub fn to_json(&self, limit: usize) -> Option<Vec<u8>> {
+        let text = |view: &Self| serde_json::to_vec_pretty(view).ok().filter(|json| json.len() <= limit);
+        if let Some(json) = text(self) {
+            return Some(json);
         }
+        let (mut fewest, mut most) = (1, self.attempts.len());
+        let mut largest = None;
+        // The fewest attempts left out with which it fits: the more are, the shorter it is.
+        while fewest <= most {
+            let dropped = fewest.midpoint(most);
+            match text(&self.without_oldest(dropped)) {
+                Some(json) => (largest, most) = (Some(json), dropped - 1),
+                None => fewest = dropped + 1,
+            }
+        }
+        largest.or_else(|| {
+            let mut view = self.without_oldest(self.attempts.len());
+            view.metrics = RecoveryMetricsSnapshot::default();
+            text(&view).or_else(|| {
+                view.last_error = None;
+                view.active_chains.clear();
+                if let Some(shown) = &mut view.verdict {
+                    shown.text = cut(&shown.text, BRIEF).into();
+                    match &mut shown.verdict {
+                        Verdict::Aborted { reason } | Verdict::Escalated { reason } => {
+                            *reason = cut(reason, BRIEF).into();
+                        }
+                        _ => {}
+                    }
+                }
+                text(&view)
+            })
+        })
+    }
+
+    fn without_oldest(&self, dropped: usize) -> Self {
+        let attempts = self.attempts[dropped..].to_vec();
+        Self { attempts, attempts_left_out: self.attempts_left_out + dropped, ..self.clone() }
     }
 }
 
 /// Texts are shown up to this many bytes: enough to understand, too little to fill the file.
 const TEXT_SHOWN: usize = 2_000;
+/// Where there is hardly any room.
+const BRIEF: usize = 100;
 /// More chains than this of one episode are not shown.
 const CHAINS_SHOWN: usize = 64;
 

@@ -10,6 +10,8 @@ use crate::failure::SessionId;
 pub(super) struct Views {
     disk: Box<dyn Disk>,
     stale: BTreeSet<SessionId>,
+    /// The largest view, in bytes.
+    largest: usize,
     /// The views that there are; known from the first refresh on.
     present: Option<HashSet<String>>,
 }
@@ -26,8 +28,8 @@ pub(super) fn view_name(session: &SessionId) -> String {
 }
 
 impl Views {
-    pub fn new(disk: Box<dyn Disk>, stale: BTreeSet<SessionId>) -> Self {
-        Self { disk, stale, present: None }
+    pub fn new(disk: Box<dyn Disk>, stale: BTreeSet<SessionId>, largest: usize) -> Self {
+        Self { disk, stale, largest, present: None }
     }
 
     /// The session's view shows something older from now on.
@@ -79,7 +81,7 @@ impl Views {
             // Another version's record: its view is not ours to change.
             Some(Err(_)) => return Ok(false),
         };
-        match memory.and_then(|memory| RecoveryState::of(session, &memory)?.to_json()) {
+        match memory.and_then(|memory| RecoveryState::of(session, &memory)?.to_json(self.largest)) {
             Some(json) => self.write(&name, &json)?,
             None => missing_is_fine(self.disk.remove(&name))?,
         }

@@ -4,6 +4,7 @@
 
 mod endings;
 mod inputs;
+mod killed;
 mod recovery;
 mod resume;
 mod sharing;

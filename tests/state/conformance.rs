@@ -229,7 +229,7 @@ fn a_view_is_laid_out_as_the_originals_files() {
     let theirs: Value = serde_json::from_str(&text).unwrap();
     let all = theirs["attempts"].as_array().unwrap().iter().map(attempt).collect();
     let view = RecoveryState::of(&session("s1"), &ended(Verdict::Cancelled, all)).unwrap();
-    let ours = String::from_utf8(view.to_json().unwrap()).unwrap();
+    let ours = String::from_utf8(view.to_json(RecoveryState::MAX_BYTES).unwrap()).unwrap();
     // Their lines, up to where our own fields of the attempt begin, with our version in front.
     let shared = text.split_once("      \"message\"").unwrap().0.replacen("{\n", "{\n  \"version\": 1,\n", 1);
     assert!(ours.starts_with(&shared), "{ours}");

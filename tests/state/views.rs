@@ -159,6 +159,31 @@ fn a_view_never_exceeds_its_bound_and_drops_the_oldest_attempts_first() {
 }
 
 #[test]
+fn a_smaller_bound_is_kept_to_as_well_and_as_much_is_shown_as_fits() {
+    let attempts: Vec<_> = (0..64).map(|number| attempt(&format!("{number} and why"))).collect();
+    let verdict = Verdict::Aborted { reason: "words ".repeat(1_000).into() };
+    for bound in [1_024, 2_000, 6_000, 10_000, 20_000] {
+        let dir = tempfile::tempdir().unwrap();
+        let options = FileStoreOptions { view_bytes: bound, ..FileStoreOptions::default() };
+        let (mut store, _) = FileStore::open(dir.path(), options).unwrap();
+        save(&mut store, 1, &ended(verdict.clone(), attempts.clone()));
+        let file = dir.path().join("recovery-s1.json");
+        let bytes = file.metadata().unwrap().len() as usize;
+        let view = read(&file);
+        assert!(bytes <= bound && view["verdict"].is_object(), "{bytes} of {bound}");
+        let shown = view["attempts"].as_array().unwrap();
+        assert_eq!(view["attemptsLeftOut"], 64 - shown.len());
+        if let Some(last) = shown.last() {
+            assert!(last["message"].as_str().unwrap().starts_with("63 "));
+            assert!(bytes + 500 > bound, "another one would not fit: {bytes} of {bound}");
+        }
+        assert_eq!(shown.is_empty(), bound < 6_000, "{} at {bound}", shown.len());
+        save(&mut store, 2, &waiting());
+        assert!(file.metadata().unwrap().len() as usize <= bound);
+    }
+}
+
+#[test]
 fn a_secret_in_an_answer_or_reason_is_masked() {
     let dir = tempfile::tempdir().unwrap();
     let secret = "sk-ant-api03-AbCdEfGhIjKlMnOpQrStUvWxYz0123456789AbCdEfGh";

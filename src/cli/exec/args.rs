@@ -33,7 +33,8 @@ use crate::client::command::{FailureRules, JsonPointer};
 ///
 /// Ctrl-C cancels: the command gets SIGINT, nothing is recovered; again kills it. SIGTERM
 /// suspends: the episode stays open, and running with the same --session goes on where it was,
-/// its budget kept. So does running again after backstop itself was killed.
+/// its budget kept. So does running again after backstop itself was killed: the command dies with
+/// it (on Linux), and what the command had started is ended by the next run of the session.
 ///
 /// On stderr, beside the command's own, one line for each failed try and each decision, and one
 /// at the end: verdict, tries, attempts, time. With --json they are JSON: `turn_failed`, the

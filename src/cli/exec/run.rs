@@ -13,7 +13,7 @@ use super::{dry_run, exits, input, plan, session};
 use crate::actors::{Clock, Outcome, SystemClock};
 use crate::cli::unversioned::Unversioned;
 use crate::cli::{Exit, Globals, output};
-use crate::client::command::{self, Control, listen};
+use crate::client::command::{self, Control, Limits, end_leftovers, listen};
 use crate::engine::{StartError, StopCause};
 use crate::failure::LaneKey;
 use crate::state::StateError;
@@ -109,12 +109,18 @@ async fn supervise(
         Err(error) => return not_opened(&error, &id, &dir),
     };
 
+    let marker = dir.join("backstop").join("child");
     if keeps {
         unversioned.opened();
+        let session = ("BACKSTOP_SESSION", id.as_str());
+        if end_leftovers(&marker, session, Limits::default().grace).await {
+            voice.say("an earlier run was killed: what was left of its command is ended");
+        }
     }
 
     let mut turns = Turns::new(&agent, &engine, &voice, &control);
     turns.hooks = plan::hooks(args);
+    turns.marker = keeps.then_some(marker);
     turns.lane = args.lane.as_deref().map(LaneKey::new);
     let end = drive(args, &id, &turns, passed_over).await;
     let Turns { exit: command, tries, .. } = turns;
@@ -179,7 +185,7 @@ async fn drive(args: &ExecArgs, id: &SessionId, turns: &Turns<'_>, passed_over: 
     if let Some(limit) = args.deadline {
         handle = handle.deadline(limit);
     }
-    let run = handle.report_with(Failed::report).run(async |turn| turns.one(turn).await);
+    let run = handle.report_found_with(Failed::report, Failed::found).run(async |turn| turns.one(turn).await);
     tokio::pin!(run);
     let mut cancelling = false;
     let end = loop {
@@ -201,6 +207,10 @@ async fn drive(args: &ExecArgs, id: &SessionId, turns: &Turns<'_>, passed_over: 
             },
         }
     };
+    match end {
+        End::Verdict(_) => turns.end_late().await,
+        End::Worked(_) | End::Refused(_) | End::Left { .. } => turns.kill(),
+    }
     if matches!(end, End::Worked(None)) && args.session.is_some() {
         // A turn that works ends the row of what failed before it (R16).
         let _not_counted = engine.turn_worked(id);

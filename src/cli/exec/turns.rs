@@ -1,6 +1,10 @@
 use std::cell::{Cell, RefCell};
 use std::convert::Infallible;
+use std::future::poll_fn;
+use std::path::PathBuf;
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use tokio::sync::Notify;
@@ -11,7 +15,7 @@ use crate::actors::{Clock, SystemClock};
 use crate::client::command::{
     ChildOutcome, Control, Exit, HookClient, Judgement, Outputs, StartError, Watch, judge, run,
 };
-use crate::failure::{Kind, LaneKey, Report};
+use crate::failure::{Detection, Kind, LaneKey, Report};
 use crate::policy::Turn;
 use crate::{RecoveryEngine, ToReport};
 
@@ -21,8 +25,8 @@ const INSISTED: Duration = Duration::from_millis(400);
 /// A try that did not work.
 #[derive(Debug)]
 pub(super) enum Failed {
-    /// It failed.
-    Turn(Box<Report>),
+    /// It failed, in this way.
+    Turn(Box<Report>, Detection),
     /// A person stopped it.
     Cancelled,
 }
@@ -30,8 +34,16 @@ pub(super) enum Failed {
 impl Failed {
     pub fn report(&self) -> Report {
         match self {
-            Self::Turn(report) => report.to_report(),
+            Self::Turn(report, _) => report.to_report(),
             Self::Cancelled => Report::cancelled(),
+        }
+    }
+
+    /// What the engine's patterns make of it.
+    pub fn found(&self) -> Detection {
+        match self {
+            Self::Turn(_, found) => found.clone(),
+            Self::Cancelled => Detection::Cancelled,
         }
     }
 }
@@ -47,6 +59,8 @@ pub(super) enum Left {
     NotStarted(StartError),
 }
 
+type Child = Pin<Box<dyn Future<Output = Result<ChildOutcome, StartError>>>>;
+
 /// The turns of one run: each try starts the command once.
 pub(super) struct Turns<'r> {
     pub agent: &'r Agent,
@@ -61,6 +75,10 @@ pub(super) struct Turns<'r> {
     pub exit: RefCell<Option<Exit>>,
     /// How often this run started it.
     pub tries: Cell<u32>,
+    /// The command while it runs; it outlives the try that the deadline drops.
+    child: RefCell<Option<Child>>,
+    /// Names its group meanwhile.
+    pub marker: Option<PathBuf>,
     running: Cell<bool>,
     left: RefCell<Option<Left>>,
     changed: Notify,
@@ -78,6 +96,8 @@ impl<'r> Turns<'r> {
             kind: RefCell::default(),
             exit: RefCell::default(),
             tries: Cell::new(0),
+            child: RefCell::default(),
+            marker: None,
             running: Cell::new(false),
             left: RefCell::default(),
             changed: Notify::new(),
@@ -86,9 +106,13 @@ impl<'r> Turns<'r> {
 
     /// One try.
     pub async fn one(&self, turn: &Turn) -> Result<(), Failed> {
-        let spec = self.agent.spec(&self.agent.invocation(turn, self.kind.borrow().as_ref()));
-        let child = run(&spec, Outputs::default(), self.control.watch());
-        let outcome = match self.while_running(child).await {
+        let mut spec = self.agent.spec(&self.agent.invocation(turn, self.kind.borrow().as_ref()));
+        spec.dies_with_parent = true;
+        spec.marker.clone_from(&self.marker);
+        let watch = self.control.watch();
+        let child = async move { run(&spec, Outputs::default(), watch).await };
+        self.child.replace(Some(Box::pin(child)));
+        let outcome = match self.while_running(poll_fn(|context| self.poll_child(context))).await {
             Ok(outcome) => outcome,
             Err(error) => match self.leave(Left::NotStarted(error)).await {},
         };
@@ -106,15 +130,42 @@ impl<'r> Turns<'r> {
     fn failed(&self, turn: &Turn, outcome: &ChildOutcome, mut report: Report) -> Failed {
         report.model = self.agent.model_of(turn).map(Into::into);
         report.lane.clone_from(&self.lane);
-        let detection = self.engine.pattern_registry().detect_first(&report, SystemClock.now());
-        let error = detection.into_failure();
-        if let (Some(error), Some(hooks)) = (&error, &self.hooks) {
+        let found = self.engine.pattern_registry().detect_first(&report, SystemClock.now());
+        let error = found.failure();
+        if let (Some(error), Some(hooks)) = (error, &self.hooks) {
             hooks.note_failure(&error.kind);
         }
         // Counted as the command counts: over all runs of the episode.
-        self.voice.failed(turn.redo.saturating_add(1), outcome, error.as_ref());
-        self.kind.replace(error.map(|error| error.kind));
-        Failed::Turn(Box::new(report))
+        self.voice.failed(turn.redo.saturating_add(1), outcome, error);
+        self.kind.replace(error.map(|error| error.kind.clone()));
+        Failed::Turn(Box::new(report), found)
+    }
+
+    fn poll_child(&self, context: &mut Context<'_>) -> Poll<Result<ChildOutcome, StartError>> {
+        let mut child = self.child.borrow_mut();
+        let Some(running) = child.as_mut() else { return Poll::Pending };
+        let polled = running.as_mut().poll(context);
+        if polled.is_ready() {
+            child.take();
+        }
+        polled
+    }
+
+    /// Ends a command that the deadline found at work, in order: SIGTERM, and SIGKILL after the usual grace.
+    pub async fn end_late(&self) {
+        if self.child.borrow().is_none() {
+            return;
+        }
+        self.control.suspend();
+        if let Ok(outcome) = poll_fn(|context| self.poll_child(context)).await {
+            self.tries.set(self.tries.get() + u32::from(outcome.exit != Exit::NotStarted));
+            self.exit.replace(Some(outcome.exit));
+        }
+    }
+
+    /// Kills a command that nobody waits for any more.
+    pub fn kill(&self) {
+        self.child.take();
     }
 
     async fn while_running<T>(&self, child: impl Future<Output = T>) -> T {

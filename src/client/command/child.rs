@@ -12,6 +12,8 @@ use tokio::time::{Instant, sleep_until};
 
 use super::ending::{Ending, Send};
 use super::group::Group;
+use super::guard::Guard;
+use super::leftovers::Marker;
 use super::pump::{Meter, Pump, StreamMeter};
 use super::{ChildOutcome, ChildSpec, EndedBy, Exit, Outputs, StartError, Stdin, Watch};
 
@@ -60,8 +62,11 @@ pub async fn run(spec: &ChildSpec, outputs: Outputs, mut watch: Watch) -> Result
         return Ok(ChildOutcome::not_started(ended_by));
     }
     let failed = |source| StartError::of(spec, source);
-    let mut child = command(spec).spawn().map_err(failed)?;
+    let guard = Guard::of(spec);
+    let mut child = command(spec, guard.as_ref()).spawn().map_err(failed)?;
     let mut group = Group::of(&child).ok_or_else(|| failed(io::ErrorKind::NotFound.into()))?;
+    // Without it a killed run leaves more behind, which is no reason not to run.
+    let marker = spec.marker.as_ref().and_then(|path| Marker::set(path, &group).ok());
     let limits = spec.limits;
     let meter = Meter::start();
     let mut ending = Ending::new(limits);
@@ -94,6 +99,9 @@ pub async fn run(spec: &ChildSpec, outputs: Outputs, mut watch: Watch) -> Result
         }
     };
     group.reaped();
+    if let Some(source) = guard.and_then(Guard::failure) {
+        return Err(failed(source));
+    }
     let duration = meter.now();
     let exit = Exit::from(status);
 
@@ -103,6 +111,7 @@ pub async fn run(spec: &ChildSpec, outputs: Outputs, mut watch: Watch) -> Result
         }
         io.during(group.end_leftovers(limits.grace)).await;
     }
+    drop(marker);
     drain(&mut io, &meter, marks, &mut watch, limits.drain).await;
     drop(io);
     let (ended_by, limit) = (ending.cause(), ending.limit());
@@ -118,9 +127,16 @@ fn already_asked(watch: &Watch) -> Option<EndedBy> {
     }
 }
 
-fn command(spec: &ChildSpec) -> Command {
-    let mut command = Command::new(&spec.program);
-    command.args(&spec.args).process_group(0).kill_on_drop(true).stdout(Stdio::piped()).stderr(Stdio::piped());
+fn command(spec: &ChildSpec, guard: Option<&Guard>) -> Command {
+    let mut command = guard.map_or_else(
+        || {
+            let mut command = Command::new(&spec.program);
+            command.args(&spec.args);
+            command
+        },
+        |guard| guard.command(spec),
+    );
+    command.process_group(0).kill_on_drop(true).stdout(Stdio::piped()).stderr(Stdio::piped());
     command.stdin(match spec.stdin {
         Stdin::Null => Stdio::null(),
         Stdin::Inherit => Stdio::inherit(),

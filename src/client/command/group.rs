@@ -4,6 +4,7 @@ use rustix::process::{Pid, Signal, kill_process, kill_process_group, test_kill_p
 use tokio::time::{Instant, sleep};
 
 use super::ending::Send;
+use super::leftovers::members;
 
 /// How often a group that is being ended is looked at.
 const LOOK: Duration = Duration::from_millis(20);
@@ -24,7 +25,17 @@ impl Group {
     /// The group that a child just started leads; `None` when it has ended already.
     pub(super) fn of(child: &tokio::process::Child) -> Option<Self> {
         let leader = child.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw)?;
-        Some(Self { leader, reaped: false })
+        Some(Self::of_leader(leader))
+    }
+
+    /// The group with this number.
+    pub(super) fn of_leader(leader: Pid) -> Self {
+        Self { leader, reaped: false }
+    }
+
+    /// Its number.
+    pub(super) fn leader(&self) -> Pid {
+        self.leader
     }
 
     /// Sends to every member. One that is stopped is woken, or it would never see the signal.
@@ -62,9 +73,14 @@ impl Group {
         }
     }
 
+    /// Whether any member still works: one that is dead but not collected, by whoever adopted it, does not.
+    fn lives(&self) -> bool {
+        test_kill_process_group(self.leader).is_ok() && members(self.leader).is_none_or(|members| !members.is_empty())
+    }
+
     async fn empty_within(&self, limit: Duration) -> bool {
         let deadline = Instant::now() + limit;
-        while test_kill_process_group(self.leader).is_ok() {
+        while self.lives() {
             if Instant::now() >= deadline {
                 return false;
             }

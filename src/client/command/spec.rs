@@ -19,6 +19,14 @@ pub struct ChildSpec {
     pub stdin: Stdin,
     /// How long things may take, and how much is kept.
     pub limits: Limits,
+    /// Whether the child is killed when this process is. It is started through a hidden verb of the running
+    /// program then, so only for programs whose `main` is [`cli::main`](crate::cli::main), and from a thread
+    /// that lives as long as the process; Linux only. Processes that the child starts are not killed with it:
+    /// see [`marker`](Self::marker). A program that changes its user on start escapes it.
+    pub dies_with_parent: bool,
+    /// A file that names the child's group while it runs, for [`end_leftovers`](super::end_leftovers) at the
+    /// next start should this process be killed.
+    pub marker: Option<PathBuf>,
 }
 
 impl ChildSpec {
@@ -31,6 +39,8 @@ impl ChildSpec {
             directory: None,
             stdin: Stdin::Null,
             limits: Limits::default(),
+            dies_with_parent: false,
+            marker: None,
         }
     }
 
