@@ -18,7 +18,11 @@ fn main() {
     let is_bench = std::env::args().any(|arg| arg == "--bench");
     let (sessions, seconds) = if is_bench { (100_000, 10) } else { (1_000, 1) };
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().expect("threads");
-    memory(&runtime, sessions);
+    if let Ok(what) = std::env::var(MEASURE) {
+        let count = std::env::args().nth(1).and_then(|count| count.parse().ok());
+        return measure(&runtime, &what, count.unwrap_or(sessions));
+    }
+    memory(sessions);
     let rate = std::env::var("BACKSTOP_RATE").ok().and_then(|rate| rate.parse().ok());
     latency(&runtime, sessions, rate.unwrap_or(40_000).min(sessions as u64), Duration::from_secs(seconds));
 }
@@ -29,48 +33,71 @@ fn resident() -> f64 {
     pages.split(' ').nth(1).and_then(|pages| pages.parse::<f64>().ok()).unwrap_or(f64::NAN) * 4_096.0
 }
 
-fn memory(runtime: &Runtime, count: usize) {
-    let each = |before: f64| (resident() - before) / count as f64;
-    let ids = sessions(count);
+/// What is measured in a process of its own: memory that was given back would be used again.
+const MEASURE: &str = "BACKSTOP_MEASURE";
 
-    // Sessions first: memory that bare actors leave behind would be used again.
-    let before = resident();
-    let engine = runtime.block_on(builder(Durability::Off).in_memory().seed(1).spawn()).expect("the engine starts");
-    recover_all(runtime, &engine, &ids);
-    let live = each(before);
-    runtime.block_on(engine.shutdown());
-    drop(engine);
-
-    let before = resident();
-    let parent = runtime.block_on(Actor::spawn(None, Echo, ())).expect("an actor starts").0;
-    let linked: Vec<ActorRef<_>> = runtime.block_on(async {
-        let mut linked = Vec::with_capacity(count);
-        for _ in 0..count {
-            linked.push(Actor::spawn_linked(None, Echo, (), parent.get_cell()).await.expect("an actor starts").0);
-        }
-        linked
+fn memory(sessions: usize) {
+    let program = std::env::current_exe().expect("this program has a path");
+    let measured = ["a bare linked actor", "live, idle", "put away"].map(|what| {
+        let output = std::process::Command::new(&program).env(MEASURE, what).arg(sessions.to_string()).output();
+        let text = String::from_utf8(output.expect("it runs").stdout).expect("a number");
+        (what, text.trim().parse::<f64>().expect("a number"))
     });
-    let bare = each(before);
-    parent.stop(None);
-    drop(linked);
+    println!("\n| {sessions} sessions with one past episode | bytes each | × a bare linked actor |");
+    println!("| --- | --- | --- |");
+    for (what, bytes) in measured {
+        println!("| {what} | {bytes:.0} | {:.2} |", bytes / measured[0].1);
+    }
+}
 
-    let before = resident();
-    let quick = builder_with(Durability::Off, Duration::from_millis(1)).in_memory().seed(1);
-    let engine = runtime.block_on(quick.spawn()).expect("the engine starts");
-    recover_all(runtime, &engine, &ids);
+fn measure(runtime: &Runtime, what: &str, count: usize) {
+    let ids = sessions(count);
+    let start = |engine: backstop::engine::EngineBuilder| {
+        runtime.block_on(engine.in_memory().seed(1).spawn()).expect("the engine starts")
+    };
+    let mut linked: Vec<ActorRef<_>> = Vec::with_capacity(count);
+    let before;
+    match what {
+        "live, idle" => {
+            let engine = start(builder(Durability::Off));
+            recover_all(runtime, &engine, &Arc::new(ids[..1].to_vec()));
+            before = resident();
+            recover_all(runtime, &engine, &ids);
+        }
+        "put away" => {
+            let engine = start(builder_with(Durability::Off, Duration::from_millis(1)));
+            let some = sessions(1_000);
+            // The arenas of actors that come and go stay with the process.
+            for _ in 0..3 {
+                recover_all(runtime, &engine, &some);
+                wait_until_away(runtime, &engine);
+            }
+            before = resident();
+            for part in ids.chunks(1_000) {
+                recover_all(runtime, &engine, &Arc::new(part.to_vec()));
+                wait_until_away(runtime, &engine);
+            }
+        }
+        _ => {
+            let parent = runtime.block_on(Actor::spawn(None, Echo, ())).expect("an actor starts").0;
+            before = resident();
+            runtime.block_on(async {
+                for _ in 0..count {
+                    let child = Actor::spawn_linked(None, Echo, (), parent.get_cell()).await;
+                    linked.push(child.expect("an actor starts").0);
+                }
+            });
+        }
+    }
+    println!("{}", (resident() - before) / count as f64);
+}
+
+fn wait_until_away(runtime: &Runtime, engine: &RecoveryEngine) {
     runtime.block_on(async {
         while engine.live_sessions() > 0 {
-            tokio::time::sleep(Duration::from_millis(10)).await;
+            tokio::time::sleep(Duration::from_millis(1)).await;
         }
     });
-    let away = each(before);
-    runtime.block_on(engine.shutdown());
-
-    println!("\n| {count} sessions with one past episode | bytes each | × a bare linked actor |");
-    println!("| --- | --- | --- |");
-    for (name, bytes) in [("a bare linked actor", bare), ("live, idle", live), ("put away", away)] {
-        println!("| {name} | {bytes:.0} | {:.2} |", bytes / bare);
-    }
 }
 
 fn recover_all(runtime: &Runtime, engine: &RecoveryEngine, ids: &Arc<Vec<backstop::SessionId>>) {

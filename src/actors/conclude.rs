@@ -53,8 +53,11 @@ impl SessionState {
         // Published before anybody is told.
         self.save_if_due();
         let outcome = Arc::new(outcome);
-        self.last = Some(Arc::clone(&outcome));
-        let calls_host = matches!(outcome.verdict, Verdict::Escalated { .. });
+        if outcome.episode > 0 {
+            self.last = Some(Arc::clone(&outcome));
+        }
+        let by_limit = self.running(|running| running.calls_host).flatten();
+        let calls_host = by_limit.unwrap_or(matches!(outcome.verdict, Verdict::Escalated { .. }));
         self.tell_end(me, outcome, calls_host);
     }
 

@@ -99,8 +99,10 @@ pub(crate) struct Running {
     pub told_notes: usize,
     /// Whether every record was written so far.
     pub durable: bool,
-    /// How it ended, while that is being written.
+    /// How it ended, while that is being written; of episode 0: that none was opened.
     pub closing: Option<Box<Outcome>>,
+    /// Whether the host is called for that, where the verdict alone does not say so.
+    pub calls_host: Option<bool>,
     /// Its place in the log.
     pub span: tracing::Span,
 }
@@ -152,6 +154,7 @@ impl Running {
             told_notes: 0,
             durable: true,
             closing: None,
+            calls_host: None,
             span: tracing::Span::none(),
         }
     }

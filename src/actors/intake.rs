@@ -201,12 +201,17 @@ impl SessionState {
         let (at, before) = (self.shared.moment(), self.memory.history().clone());
         match self.memory.open(&self.id, Arc::clone(&error), redoer, turn, deadline, &plan, at) {
             Err(refusal) => {
-                if *self.memory.history() != before {
-                    self.save(None);
-                }
                 let mut outcome = Outcome::without_episode(self.id.clone(), refusal.verdict, Some(error), at.now);
                 outcome.notes = refusal.notes;
-                self.tell_end(me, Arc::new(outcome), refusal.calls_host);
+                if *self.memory.history() == before {
+                    return self.tell_end(me, Arc::new(outcome), refusal.calls_host);
+                }
+                // What the limits count is written before anybody is told, like a verdict.
+                self.running(|running| {
+                    running.closing = Some(Box::new(outcome));
+                    running.calls_host = Some(refusal.calls_host);
+                });
+                self.write_verdict(me, 0, self.memory.fence().seq, &plan);
             }
             Ok(commands) => {
                 let episode = self.memory.episodes();

@@ -35,7 +35,8 @@ pub struct Outcome {
     pub started: Timestamp,
     /// When the verdict fell.
     pub ended: Timestamp,
-    /// Whether every record of the episode reached the disk as the configuration asks.
+    /// Whether every record of the episode reached the disk as the configuration asks: without
+    /// `durability: ahead` it asks for nothing before the verdict is told.
     pub durable: bool,
 }
 

@@ -90,6 +90,7 @@ impl SessionState {
             }
             Strategy::Acts(strategy) => {
                 let (episode, now) = (self.memory.episode()?.id(), self.shared.now());
+                self.collect_notes();
                 self.shared.journal.begun(&self.id, episode, seq, &name, number, now);
                 self.run(strategy, name, attempt, seq, limit)
             }
@@ -212,6 +213,8 @@ impl SessionState {
         seq: u64,
         job: impl Future<Output = Event> + Send + 'static,
     ) -> Option<Event> {
+        // On its way to the disk when its effect begins.
+        self.save_if_due();
         self.running(|running| running.begin(what, seq, None))?;
         // Polled outside the desk's lock: the host's code may look at its own session.
         match self.shared.runner.begin(job) {
@@ -220,7 +223,6 @@ impl SessionState {
                 Some(event)
             }
             Begun::Pending(job) => {
-                self.save_if_due();
                 let address = self.address()?;
                 self.spawn_outside(async move { address.send(job.await) });
                 None

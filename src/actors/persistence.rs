@@ -31,17 +31,28 @@ pub(crate) struct PersistenceState {
     begun: Option<Instant>,
     /// A timer for the next batch runs.
     is_timed: bool,
+    /// When readable copies were refreshed last.
+    viewed: Option<Instant>,
+    /// How many were just told that their record is durable: most will have another one at once.
+    told: usize,
 }
 
 /// Trouble that lasts is said again this often.
 const WARN_EVERY: Duration = Duration::from_secs(60);
 /// How soon refused records are tried again when nothing else is written.
 const RETRY_AFTER: Duration = Duration::from_secs(1);
-/// How old a readable copy may be: most episodes are over sooner and need none.
+/// How long a session's readable copy waits: most episodes are over sooner and need none.
 const VIEWS_AFTER: Duration = Duration::from_secs(1);
-/// The shortest time from one batch to the next while nobody waits for what is queued (`behind`): a sync
+/// Under load some readable copies are written this often: their syncs hold up the next batch.
+const VIEWS_EVERY: Duration = Duration::from_millis(50);
+/// How often others may go first before the next batch: enough for a batch of acknowledgements to be
+/// answered on one thread, and far less time than a sync.
+const GATHER: usize = 256;
+/// How often in a row nothing may come of it: whoever was told goes on within a few turns of the scheduler.
+const GATHER_IN_VAIN: usize = 8;
+/// The shortest time from one batch to the next while nobody waits for what is queued: a sync
 /// costs a busy processor more than the records do.
-const LINGER: Duration = Duration::from_millis(10);
+const LINGER: Duration = Duration::from_millis(25);
 
 impl Actor for PersistenceActor {
     type Msg = PersistenceMsg;
@@ -58,7 +69,7 @@ impl Actor for PersistenceActor {
         // What the one before left in the queue goes on.
         args.writer.unstick();
         let _ = me.send_message(PersistenceMsg::Written);
-        Ok(PersistenceState { args, failing: false, warned: None, begun: None, is_timed: false })
+        Ok(PersistenceState { args, failing: false, warned: None, begun: None, is_timed: false, viewed: None, told: 0 })
     }
 
     async fn handle(
@@ -81,53 +92,83 @@ impl Actor for PersistenceActor {
                 let mut queue = state.args.writer.queue();
                 (queue.retry, queue.retry_is_due) = (true, false);
             }
-            PersistenceMsg::Flush { done } => {
-                let mut queue = state.args.writer.queue();
-                queue.retry = true;
-                queue.flushes.push(done);
-            }
+            PersistenceMsg::Flush { done } => state.args.writer.queue().flush(done),
             #[cfg(any(test, feature = "test-util"))]
             PersistenceMsg::Panic => panic!("asked to panic"),
         }
+        state.gather().await;
         state.write_next(&me);
         Ok(())
     }
 }
 
 impl PersistenceState {
-    /// Starts the next batch; when nothing is left, answers flushes and refreshes readable copies.
+    /// Lets those who were just told go first, so that their next records are one batch, not a small one
+    /// at once and the rest behind it. It ends when nothing comes for some turns.
+    async fn gather(&mut self) {
+        let expected = std::mem::take(&mut self.told);
+        let pending = || self.args.writer.queue().pending.len();
+        let (mut seen, mut in_vain) = (pending(), 0);
+        for _ in 0..GATHER {
+            if expected < 2 || seen >= expected || in_vain == GATHER_IN_VAIN {
+                return;
+            }
+            tokio::task::yield_now().await;
+            let now = pending();
+            in_vain = if now > seen { 0 } else { in_vain + 1 };
+            seen = now;
+        }
+    }
+
+    /// Does what is next: a batch, or some readable copies, or nothing yet.
     fn write_next(&mut self, me: &ActorRef<PersistenceMsg>) {
         if self.args.writer.queue().job_runs {
             return;
         }
         let writer = Arc::clone(&self.args.writer);
+        writer.queue().answer_flushes();
         if let Some(left) = self.lingers(&writer) {
             if !std::mem::replace(&mut self.is_timed, true) {
                 self.later(me, left, || PersistenceMsg::Lingered);
             }
+        } else if !self.is_turn_of_views(&writer) && self.write_batches(me, &writer) {
             return;
         }
+        writer.queue().answer_flushes();
+        self.see_to_views(me, &writer);
+    }
+
+    /// Writes what is queued; tells whether a batch is under way.
+    fn write_batches(&mut self, me: &ActorRef<PersistenceMsg>, writer: &Arc<Writer>) -> bool {
         while let Some(drafts) = writer.next_batch() {
             self.begun = Some(Instant::now());
             if !self.args.inline {
-                return self.in_background(me, move |writer| writer.write(&drafts));
+                self.in_background(me, move |writer| writer.write(&drafts));
+                return true;
             }
             #[cfg(feature = "test-util")]
             if !writer.latency().is_zero() {
-                return self.slowly(me, drafts);
+                self.slowly(me, drafts);
+                return true;
             }
             writer.write(&drafts);
             if self.settle(me) {
                 break;
             }
         }
+        writer.queue().in_flight.is_some()
+    }
+
+    /// Whether readable copies have waited for long enough to go before the next batch.
+    fn is_turn_of_views(&self, writer: &Writer) -> bool {
+        let queue = writer.queue();
+        let is_due = queue.views_pending && queue.views_are_due && !self.args.inline;
+        is_due && self.viewed.is_none_or(|viewed| viewed.elapsed() >= VIEWS_EVERY)
+    }
+
+    /// Refreshes some readable copies, if they are due.
+    fn see_to_views(&mut self, me: &ActorRef<PersistenceMsg>, writer: &Arc<Writer>) {
         let mut queue = writer.queue();
-        if queue.in_flight.is_some() {
-            return;
-        }
-        for flush in std::mem::take(&mut queue.flushes) {
-            let _ = flush.send(queue.refused.is_empty());
-        }
         if !queue.views_pending {
             return;
         }
@@ -140,19 +181,20 @@ impl PersistenceState {
         drop(queue);
         if self.args.inline {
             while writer.refresh_views() {}
-        } else {
-            self.in_background(me, |writer| {
-                writer.refresh_views();
-            });
+            return;
         }
+        self.viewed = Some(Instant::now());
+        self.in_background(me, |writer| {
+            writer.refresh_views();
+        });
     }
 
     /// For how long yet the queue may grow, because nobody waits for what is in it.
     fn lingers(&self, writer: &Writer) -> Option<Duration> {
         let queue = writer.queue();
-        let is_urgent = queue.is_awaited || queue.retry || !queue.flushes.is_empty() || queue.pending.is_empty();
         let left = LINGER.checked_sub(self.begun?.elapsed())?;
-        (!is_urgent && !left.is_zero() && queue.pending.len() < Writer::BATCH).then_some(left)
+        let is_small = (1..Writer::BATCH).contains(&queue.pending.len());
+        (is_small && !queue.is_urgent() && !left.is_zero()).then_some(left)
     }
 
     /// Tells this actor, or the one that took its place, something after a while.
@@ -197,6 +239,7 @@ impl PersistenceState {
             let Some(result) = queue.result.take() else { return false };
             (queue.in_flight.take().unwrap_or_default(), result)
         };
+        let mut is_durable = true;
         let failed = match result {
             Ok(()) => {
                 self.recovered();
@@ -205,20 +248,22 @@ impl PersistenceState {
             // Nothing of the batch was written for the sake of one record: the others go on without it.
             Err(error @ (StateError::Stale { .. } | StateError::TooLarge { .. })) => {
                 batch = self.without_the_hopeless(batch, &error);
-                true
+                is_durable = false;
+                false
             }
             Err(error) => {
                 self.refused(me, &batch, &error);
+                is_durable = false;
                 true
             }
         };
-        let is_durable = !failed;
-        for Entry { draft, ack } in batch {
+        for Entry { draft, ack, .. } in batch {
             if let Some(ack) = ack {
+                self.told += 1;
                 self.acknowledge(&draft.session, ack, is_durable);
             }
         }
-        failed && self.failing
+        failed
     }
 
     /// Puts a batch back but for the record that no trying helps, whose entries are returned.
@@ -231,7 +276,8 @@ impl PersistenceState {
             // The store names a session that it was not given: there is nothing to leave out.
             return others;
         }
-        queue.pending.splice(0..0, others);
+        queue.has_lost = true;
+        queue.put_back(others);
         hopeless
     }
 

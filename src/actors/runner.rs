@@ -17,8 +17,9 @@ pub enum Runner {
     /// On a runtime of their own: a strategy that never yields delays no other session.
     #[default]
     Dedicated,
-    /// On the engine's runtime, for paused-time tests and the simulator: a paused clock jumps while
-    /// another runtime works.
+    /// On the engine's runtime, polled for the first time inside the session's actor: for paused-time
+    /// tests and the simulator, as a paused clock jumps while another runtime works, and for hosts whose
+    /// strategies and clients never block. One that blocks stops its session and others.
     Inline,
 }
 
@@ -126,15 +127,15 @@ impl RunnerPool {
         let own = self.own.as_ref().map(|own| own.strategies.handle().clone());
         let mut closed = self.closed.subscribe();
         async move {
+            if stuck.load(Ordering::Acquire) >= max_stuck.load(Ordering::Acquire) {
+                return Ran::Busy;
+            }
             let Some(runtime) = own else {
                 let Ok(Ok(_permit)) = tokio::time::timeout(limit, at_once.acquire_owned()).await else {
                     return Ran::Busy;
                 };
                 return in_place(limit, closed, guarded(make)).await;
             };
-            if stuck.load(Ordering::Acquire) >= max_stuck.load(Ordering::Acquire) {
-                return Ran::Busy;
-            }
             let Ok(Ok(permit)) = tokio::time::timeout(limit, at_once.acquire_owned()).await else { return Ran::Busy };
             if stuck.load(Ordering::Acquire) >= max_stuck.load(Ordering::Acquire) {
                 return Ran::Busy;

@@ -262,7 +262,7 @@ impl Shared {
         if durability == Durability::Off {
             return false;
         }
-        self.push(writer::Entry { draft, ack });
+        self.push(writer::Entry::new(draft, ack));
         true
     }
 
@@ -282,7 +282,7 @@ impl Shared {
 
     fn forget(&self, id: &SessionId, revision: u64) {
         if self.config().durability() != Durability::Off {
-            self.push(writer::Entry { draft: Draft { session: id.clone(), revision, memory: None }, ack: None });
+            self.push(writer::Entry::new(Draft { session: id.clone(), revision, memory: None }, None));
         }
     }
 

@@ -36,12 +36,16 @@ pub(crate) struct Queue {
     pub result: Option<Result<(), StateError>>,
     /// The newest records that the disk refused; written again with the next batch.
     pub refused: BTreeMap<SessionId, Draft>,
+    /// A record that no trying helps is in memory only.
+    pub has_lost: bool,
     /// Refused records are due again, although nothing new is to be written.
     pub retry: bool,
     /// A record is queued that somebody waits for.
     pub is_awaited: bool,
-    /// Who waits for everything to be written.
-    pub flushes: Vec<oneshot::Sender<bool>>,
+    /// Who waits for what was queued up to an entry to be written.
+    flushes: Vec<(u64, oneshot::Sender<bool>)>,
+    /// The last entry's number.
+    pushed: u64,
     /// Readable copies may be out of date.
     pub views_pending: bool,
     /// They have been so for long enough: an episode that ends at once needs none.
@@ -57,18 +61,60 @@ pub(crate) struct Queue {
 pub(crate) struct Entry {
     pub draft: Draft,
     pub ack: Option<SaveAck>,
+    /// The order in which entries came.
+    number: u64,
+}
+
+impl Entry {
+    pub fn new(draft: Draft, ack: Option<SaveAck>) -> Self {
+        Self { draft, ack, number: 0 }
+    }
 }
 
 impl Queue {
+    /// Puts back what could not be written as part of its batch.
+    pub fn put_back(&mut self, batch: Vec<Entry>) {
+        self.is_awaited |= batch.iter().any(|entry| entry.ack.is_some());
+        self.pending.splice(0..0, batch);
+    }
+
+    /// Tells when everything queued so far is written, or cannot be.
+    pub fn flush(&mut self, done: oneshot::Sender<bool>) {
+        self.retry = true;
+        self.flushes.push((self.pushed, done));
+    }
+
+    /// Answers those whose entries are written, however many came after them.
+    pub fn answer_flushes(&mut self) {
+        if self.in_flight.is_some() || self.retry || self.flushes.is_empty() {
+            return;
+        }
+        let oldest = self.pending.iter().map(|entry| entry.number).min().unwrap_or(u64::MAX);
+        let is_durable = self.refused.is_empty() && !self.has_lost;
+        for (_, done) in self.flushes.extract_if(.., |(last, _)| *last < oldest) {
+            let _ = done.send(is_durable);
+        }
+    }
+
+    /// Whether the next batch should not wait for more.
+    pub fn is_urgent(&self) -> bool {
+        self.is_awaited || self.retry || !self.flushes.is_empty()
+    }
+
     /// Drops what a newer record of the same session makes needless: a disk that is too slow for
     /// everything gets the newest of each session, and the queue stays as long as there are sessions.
     fn thin_out(&mut self) {
-        let mut newest = HashMap::new();
+        let (mut newest, mut first) = (HashMap::new(), HashMap::new());
         for entry in &self.pending {
             newest.insert(entry.draft.session.clone(), (entry.draft.revision, entry.draft.memory.clone()));
+            first.entry(entry.draft.session.clone()).or_insert(entry.number);
         }
         self.pending.retain_mut(|entry| match newest.get(&entry.draft.session) {
-            Some((revision, _)) if *revision == entry.draft.revision => true,
+            Some((revision, _)) if *revision == entry.draft.revision => {
+                // It stands for all that it replaces.
+                entry.number = first.get(&entry.draft.session).copied().unwrap_or(entry.number);
+                true
+            }
             // Somebody waits for it: the newest record holds more than what this one was to make durable.
             Some((revision, memory)) if entry.ack.is_some() => {
                 (entry.draft.revision, entry.draft.memory) = (*revision, memory.clone());
@@ -81,7 +127,7 @@ impl Queue {
 }
 
 impl Writer {
-    /// Records in one batch at most: bounds how long one append takes.
+    /// New records in one batch at most, and refused ones: bounds how long one append takes.
     pub const BATCH: usize = 4_096;
     /// Readable copies written at a time, between two batches: each costs a sync.
     const VIEWS: usize = 4;
@@ -112,8 +158,10 @@ impl Writer {
     }
 
     /// Queues a record; tells whether the writer has to be woken for it.
-    pub fn push(&self, entry: Entry) -> bool {
+    pub fn push(&self, mut entry: Entry) -> bool {
         let mut queue = self.queue();
+        queue.pushed += 1;
+        entry.number = queue.pushed;
         let is_first_awaited = entry.ack.is_some() && !queue.is_awaited;
         queue.is_awaited |= is_first_awaited;
         queue.pending.push(entry);
@@ -123,15 +171,18 @@ impl Writer {
         queue.pending.len() == 1 || is_first_awaited
     }
 
-    /// Puts back a batch whose writing never began.
+    /// For an actor that takes another's place: puts back a batch whose writing never began.
     pub fn unstick(&self) {
         let mut queue = self.queue();
         if queue.result.is_none()
             && !queue.job_runs
             && let Some(batch) = queue.in_flight.take()
         {
-            queue.pending.splice(0..0, batch);
+            queue.put_back(batch);
         }
+        // Their timers told the one before, if anybody.
+        (queue.retry_is_due, queue.views_are_timed) = (false, false);
+        queue.retry = !queue.refused.is_empty();
     }
 
     /// Calls the store; may block.
@@ -154,8 +205,11 @@ impl Writer {
             // A newer record of the session makes the refused one needless.
             queue.refused.remove(&entry.draft.session);
         }
-        let again = std::mem::take(&mut queue.refused).into_values();
-        let again: Vec<Entry> = again.map(|draft| Entry { draft, ack: None }).collect();
+        let mut refused = std::mem::take(&mut queue.refused).into_iter();
+        let again: Vec<Entry> = refused.by_ref().take(Self::BATCH).map(|(_, draft)| Entry::new(draft, None)).collect();
+        queue.refused = refused.collect();
+        // A flush waits for all of them.
+        queue.retry = retries && !queue.refused.is_empty();
         let batch: Vec<Entry> = again.into_iter().chain(batch).collect();
         queue.is_awaited = queue.pending.iter().any(|entry| entry.ack.is_some());
         let drafts = newest(&batch);
@@ -182,15 +236,16 @@ impl Writer {
     /// Refreshes some readable copies; may block. Tells whether some are left.
     pub fn refresh_views(&self) -> bool {
         let refresh = || self.with_store(|store| store.refresh_views(Self::VIEWS));
-        let left = match catch_unwind(AssertUnwindSafe(refresh)) {
-            Ok(Ok(left)) => left,
-            Ok(Err(error)) => {
-                tracing::debug!(%error, "a readable copy could not be written");
-                0
-            }
-            Err(_) => 0,
-        };
+        let refreshed = catch_unwind(AssertUnwindSafe(refresh));
+        if let Ok(Err(error)) = &refreshed {
+            tracing::debug!(%error, "a readable copy could not be written");
+        }
         let mut queue = self.queue();
+        let Ok(Ok(left)) = refreshed else {
+            // Tried again, like one that is newly out of date.
+            (queue.views_pending, queue.views_are_due) = (true, false);
+            return false;
+        };
         queue.views_pending = left > 0;
         queue.views_are_due &= left > 0;
         left > 0
@@ -221,7 +276,7 @@ mod tests {
     fn entry(session: &str, revision: u64, waits: bool) -> Entry {
         let session: SessionId = session.try_into().expect("not empty");
         let ack = waits.then_some(SaveAck::Record { episode: 1, seq: revision, record: Record::Attempt });
-        Entry { draft: Draft { session, revision, memory: None }, ack }
+        Entry::new(Draft { session, revision, memory: None }, ack)
     }
 
     #[test]
@@ -238,9 +293,55 @@ mod tests {
             let of = queue.pending.iter().filter(|entry| entry.draft.session.as_str() == name);
             of.map(|entry| entry.draft.revision).max()
         };
-        assert_eq!([newest("a"), newest("b"), newest("waits")].iter().flatten().max(), Some(&pushes));
+        let mut found = [newest("a"), newest("b"), newest("waits")];
+        found.sort_unstable();
+        assert_eq!(found, [Some(pushes - 2), Some(pushes - 1), Some(pushes)], "the newest of each");
         let waiting: Vec<_> = queue.pending.iter().filter(|entry| entry.ack.is_some()).collect();
         assert_eq!(waiting.len(), 1, "whoever waits is told");
         assert!(waiting[0].draft.revision > 1, "of what came later, which holds more");
+    }
+
+    #[test]
+    fn a_flush_waits_for_what_came_before_it_and_for_nothing_after() {
+        let writer = Writer::new(Box::new(MemoryStore::default()));
+        writer.push(entry("a", 1, false));
+        let (done, mut flushed) = oneshot::channel();
+        writer.queue().flush(done);
+        assert!(writer.queue().is_urgent());
+        let batch = writer.next_batch().expect("there is something to write");
+        writer.push(entry("b", 1, false));
+        writer.write(&batch);
+        writer.queue().answer_flushes();
+        assert!(flushed.try_recv().is_err(), "the batch is not settled");
+        let mut queue = writer.queue();
+        (queue.in_flight, queue.result) = (None, None);
+        queue.answer_flushes();
+        assert_eq!(flushed.try_recv(), Ok(true));
+        assert_eq!(queue.pending.len(), 1);
+    }
+
+    #[test]
+    fn one_that_takes_over_trusts_no_timer_of_the_one_before() {
+        let writer = Writer::new(Box::new(MemoryStore::default()));
+        {
+            let mut queue = writer.queue();
+            (queue.retry_is_due, queue.views_are_timed) = (true, true);
+            let Entry { draft, .. } = entry("a", 1, false);
+            queue.refused.insert(draft.session.clone(), draft);
+        }
+        writer.unstick();
+        assert_eq!(writer.next_batch().map(|batch| batch.len()), Some(1), "what was refused is tried again");
+        assert!(!writer.queue().retry_is_due && !writer.queue().views_are_timed);
+    }
+
+    #[test]
+    fn of_a_sessions_records_in_a_batch_only_the_newest_is_made() {
+        let writer = Writer::new(Box::new(MemoryStore::default()));
+        for (session, revision) in [("a", 1), ("b", 1), ("a", 3), ("a", 2)] {
+            writer.push(entry(session, revision, false));
+        }
+        let batch = writer.next_batch().expect("there is something to write");
+        let made: Vec<_> = batch.iter().map(|draft| (draft.session.as_str(), draft.revision)).collect();
+        assert_eq!(made, [("a", 3), ("b", 1)]);
     }
 }

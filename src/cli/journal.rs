@@ -65,7 +65,7 @@ mod tests {
     #[test]
     fn a_line_in_words_moves_no_cursor_and_keeps_every_ground() {
         let line = serde_json::json!({"at": 1_000, "session": "s", "episode": 2, "seq": 3, "decision": "waits",
-            "delay_ms": 2_000, "because": "retry\u{1b}[2J"});
+            "because": "retry\u{1b}[2J", "delay_ms": 2_000});
         let shown = in_words(&line);
         assert_eq!(shown, "1970-01-01 00:00:01 UTC    2.3   waits          because: retry\\u{1b}[2J  delay_ms: 2000");
         assert!(in_words(&serde_json::json!({"at": 1, "gap": 7})).contains("7 decisions"));

@@ -99,9 +99,8 @@ impl<R> SessionHandle<R> {
         let report = self.completed(error.to_report(), &Turn::first(self.id.clone()));
         let (patterns, now) = (shared.patterns(), shared.now());
         let detection = match category {
-            _ if report.cancelled => Detection::Cancelled,
             None => patterns.detect_first(&report, now),
-            Some(category) => Detection::Failure(Box::new(patterns.detect_category(&report, category, now))),
+            Some(category) => patterns.detect_category(&report, category, now),
         };
         let client = self.client.clone().or_else(|| shared.make_client(&self.id));
         let redoer = redoer_of(client.as_ref());

@@ -1,10 +1,14 @@
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::time::{Instant, timeout_at};
 
 use super::RecoveryEngine;
 use crate::actors::{EngineError, PersistenceMsg, SessionMsg, Shared, ask};
 use crate::state::StateError;
+
+/// Readable copies are a convenience: the next start brings up to date what is left.
+const VIEWS_LIMIT: Duration = Duration::from_secs(1);
 
 /// How a shutdown went.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,7 +34,8 @@ impl RecoveryEngine {
     async fn shut_down(&self) -> Shutdown {
         let shared = self.shared();
         shared.begin_closing();
-        let end = Instant::now() + shared.config().limits().shutdown_timeout;
+        let limit = shared.config().limits().shutdown_timeout;
+        let end = Instant::now() + limit;
         let live = shared.directory.all();
         for (_, entry) in &live {
             let _ = entry.actor.send_message(SessionMsg::Suspend);
@@ -52,7 +57,7 @@ impl RecoveryEngine {
         self.root().stop(None);
         let ended = timeout_at(end, async {
             let _ = self.root().wait(None).await;
-            self.close_store().await;
+            self.close_store((limit / 10).min(VIEWS_LIMIT)).await;
         });
         if ended.await.is_err() {
             tracing::warn!("the recovery state was not closed within shutdown_timeout_ms");
@@ -62,10 +67,13 @@ impl RecoveryEngine {
         Shutdown { durable, open_episodes }
     }
 
-    async fn close_store(&self) {
+    /// Brings the readable copies up to date, as many as there is time for, and lets go of the store.
+    async fn close_store(&self, for_views: Duration) {
         let shared = Arc::clone(self.shared());
         let close = move || {
             shared.journal.close();
+            let began = std::time::Instant::now();
+            while shared.writer.refresh_views() && began.elapsed() < for_views {}
             shared.writer.with_store(|store| store.close())
         };
         let is_inline = self.shared().runner.is_inline();

@@ -193,15 +193,17 @@ impl RecoveryStateStore for FileStore {
     /// Brings up to this many `recovery-*.json` files up to date, and writes the log anew if it is due.
     fn refresh_views(&mut self, at_most: usize) -> Result<usize, StateError> {
         let open = self.open.as_mut().ok_or(StateError::Closed)?;
-        if open.log.wants_snapshot(open.index.bytes(), self.options.snapshot_above) {
-            open.snapshot(&self.options)?;
-        }
+        let snapshot = match open.log.wants_snapshot(open.index.bytes(), self.options.snapshot_above) {
+            true => open.snapshot(&self.options),
+            false => Ok(()),
+        };
         if !self.options.views {
-            return Ok(0);
+            return snapshot.map(|()| 0);
         }
         if !open.views.stale().is_empty() {
             open.views.refresh(&open.index, at_most)?;
         }
+        snapshot?;
         if open.views.stale().is_empty() {
             open.log.mark_views_fresh();
         }

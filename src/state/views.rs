@@ -1,5 +1,6 @@
 use std::collections::{BTreeSet, HashSet};
 use std::io;
+use std::ops::Bound;
 
 use super::disk::{Disk, set_aside};
 use super::index::Index;
@@ -12,6 +13,8 @@ pub(super) struct Views {
     stale: BTreeSet<SessionId>,
     /// The largest view, in bytes.
     largest: usize,
+    /// The session looked at last.
+    last: Option<SessionId>,
     /// The views that there are; known from the first refresh on.
     present: Option<HashSet<String>>,
 }
@@ -29,7 +32,7 @@ pub(super) fn view_name(session: &SessionId) -> String {
 
 impl Views {
     pub fn new(disk: Box<dyn Disk>, stale: BTreeSet<SessionId>, largest: usize) -> Self {
-        Self { disk, stale, largest, present: None }
+        Self { disk, stale, largest, last: None, present: None }
     }
 
     /// The session's view shows something older from now on.
@@ -48,7 +51,7 @@ impl Views {
     pub fn refresh(&mut self, index: &Index, at_most: usize) -> Result<(), StateError> {
         let (mut failed, mut first_error, mut changed) = (vec![], None, 0);
         for _ in 0..LOOKED_AT.max(at_most) {
-            let Some(session) = (changed < at_most).then(|| self.stale.pop_first()).flatten() else { break };
+            let Some(session) = (changed < at_most).then(|| self.next()).flatten() else { break };
             match self.refresh_one(&session, index) {
                 Ok(has_changed) => changed += usize::from(has_changed),
                 Err(source) => {
@@ -66,6 +69,15 @@ impl Views {
         }
         self.stale.extend(failed);
         first_error.map_or(Ok(()), Err)
+    }
+
+    /// Takes the next stale session, round and round, so that those that fail stop no others.
+    fn next(&mut self) -> Option<SessionId> {
+        let after = (self.last.take().map_or(Bound::Unbounded, Bound::Excluded), Bound::Unbounded);
+        let session = self.stale.range(after).next().or_else(|| self.stale.first()).cloned()?;
+        self.stale.remove(&session);
+        self.last = Some(session.clone());
+        Some(session)
     }
 
     /// Tells whether a file had to be written or removed.

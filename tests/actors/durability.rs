@@ -45,6 +45,44 @@ async fn an_attempt_a_redo_and_a_verdict_are_durable_before_anybody_sees_them() 
     assert_eq!(shelf.log.all(), order);
 }
 
+/// What the limits count is part of what a verdict tells (R7, R16).
+#[tokio::test(start_paused = true)]
+async fn a_refusal_by_a_limit_is_durable_before_it_is_told() {
+    let shelf = Shelf::default();
+    let yaml = "durability: ahead\nsession_error: [abort]\nmax_same_failure: 1\n";
+    let engine = builder(yaml).store(shelf.clone()).spawn().await.unwrap();
+    engine.report(&id("s"), failure()).await.unwrap();
+    shelf.log.clear();
+    let told = engine.report(&id("s"), failure()).await.unwrap();
+    shelf.log.note("told");
+    assert!(matches!(told.verdict(), Some(Verdict::Escalated { .. })), "{told:?}");
+    assert_eq!(shelf.log.all(), ["append", "appended", "told"]);
+}
+
+/// Real threads and files: those who go on reporting do not keep the readable copies from being written.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn readable_copies_are_written_while_reports_go_on() {
+    let dir = tempfile::tempdir().unwrap();
+    let engine = builder("session_error: [abort]\n").clock(backstop::actors::SystemClock).state_dir(dir.path());
+    let engine = engine.runner(Runner::Dedicated).spawn().await.unwrap();
+    let is_written = || dir.path().join("recovery-first.json").exists();
+    engine.report(&id("first"), failure()).await.unwrap();
+    let began = std::time::Instant::now();
+    let mut round = 0;
+    while !is_written() {
+        assert!(began.elapsed() < secs(60), "none after {round} rounds");
+        let reports = (0..32).map(|n| {
+            let (engine, session) = (engine.clone(), id(&format!("s{n}-{round}")));
+            tokio::spawn(async move { engine.report(&session, failure()).await.map(drop) })
+        });
+        for report in reports.collect::<Vec<_>>() {
+            report.await.unwrap().unwrap();
+        }
+        round += 1;
+    }
+    engine.shutdown().await;
+}
+
 /// Real threads, a store that is held back.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn nothing_happens_while_its_record_is_held_back() {

@@ -53,6 +53,10 @@ impl Log {
         self.0.lock().unwrap().push(what.into());
     }
 
+    pub fn clear(&self) {
+        self.0.lock().unwrap().clear();
+    }
+
     pub fn all(&self) -> Vec<String> {
         self.0.lock().unwrap().clone()
     }

@@ -27,8 +27,15 @@ fn journal(dir: &Path) -> String {
 
 #[tokio::test]
 async fn an_episodes_decisions_are_told_in_order_with_their_reasons() {
+    for durability in ["ahead", "behind"] {
+        told_in_order(durability).await;
+    }
+}
+
+async fn told_in_order(durability: &str) {
     let dir = tempfile::tempdir().unwrap();
     let yaml = "known_strategies: [own]\nsession_error: [own, {strategy: retry, config: {backoff_ms: 1}}, abort]\n";
+    let yaml = &format!("{yaml}durability: {durability}\n");
     let own = |_| async { Answer::next_strategy("not mine") };
     let engine = builder(yaml).strategy_fn("own", own).state_dir(dir.path()).spawn().await.unwrap();
     let fails_once = |turn: backstop::Turn| async move { if turn.redo == 0 { Err(error()) } else { Ok(()) } };

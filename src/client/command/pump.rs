@@ -127,8 +127,20 @@ impl<R: AsyncRead + Unpin> Pump<R> {
     }
 
     pub(super) fn finish(self) -> Captured {
-        let (tail, bytes) = self.tail.finish();
+        let (mut tail, bytes) = self.tail.finish();
+        if bytes > tail.len() as u64 {
+            without_cut_line(&mut tail);
+        }
         Captured { tail, bytes, sink_closed: self.sink_closed }
+    }
+}
+
+/// Drops the rest of a line whose start is gone: the end of a secret there could not be told.
+fn without_cut_line(tail: &mut Vec<u8>) {
+    /// A longer line is rather kept in part.
+    const LONGEST: usize = 4 * 1024;
+    if let Some(end) = tail.iter().take(LONGEST).position(|byte| *byte == b'\n') {
+        tail.drain(..=end);
     }
 }
 

@@ -120,10 +120,12 @@ impl Journal {
 
     fn start(&self, inner: &Arc<Inner>, file: JournalFile) {
         let of_thread = Arc::clone(inner);
+        // Held until its thread is known: whoever closes the journal waits for it.
+        let mut thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner);
         let spawned =
             std::thread::Builder::new().name("backstop-journal".into()).spawn(move || of_thread.write_all(file));
         match spawned {
-            Ok(thread) => *self.thread.lock().unwrap_or_else(PoisonError::into_inner) = Some(thread),
+            Ok(spawned) => *thread = Some(spawned),
             Err(error) => {
                 tracing::warn!(%error, "the journal's thread cannot be started; no decisions are written down");
                 inner.limit.store(0, Ordering::Relaxed);
@@ -164,6 +166,7 @@ impl Inner {
     /// The thread's life: gathers, makes lines, writes them.
     fn write_all(&self, mut file: JournalFile) {
         let (mut text, mut known, mut warned) = (vec![], Known::default(), None);
+        let mut at = Timestamp::default();
         while let Some(batch) = self.next_batch() {
             text.clear();
             let lines = batch.iter().map(|entry| {
@@ -171,14 +174,19 @@ impl Inner {
                 entry.lines()
             });
             let lines = lines.sum::<usize>();
-            let at = batch.last().map_or(Timestamp::default(), Entry::at);
+            at = batch.last().map_or(at, Entry::at);
             drop(batch);
             self.waiting.fetch_sub(lines, Ordering::Relaxed);
+            let limit = self.limit.load(Ordering::Relaxed);
+            if limit == 0 {
+                // Switched off meanwhile: what is there stays.
+                continue;
+            }
             let gap = self.gap.swap(0, Ordering::Relaxed);
             if gap > 0 {
                 add_gap(at, gap, &mut text);
             }
-            match file.append(&text, self.limit.load(Ordering::Relaxed)) {
+            match file.append(&text, limit) {
                 Ok(left_out) => drop(self.gap.fetch_add(left_out, Ordering::Relaxed)),
                 Err(error) => {
                     self.gap.fetch_add(gap + lines as u64, Ordering::Relaxed);
@@ -189,6 +197,14 @@ impl Inner {
                     }
                 }
             }
+        }
+        let gap = self.gap.swap(0, Ordering::Relaxed);
+        let limit = self.limit.load(Ordering::Relaxed);
+        if gap > 0 && limit > 0 {
+            text.clear();
+            add_gap(at, gap, &mut text);
+            // The last words: nobody is left to be told that they failed.
+            let _ = file.append(&text, limit);
         }
     }
 

@@ -113,8 +113,8 @@ mod tests {
 
     #[test]
     fn lines_of_other_sessions_and_torn_ones_are_passed_over() {
-        let current = b"{\"session\":\"s\",\"seq\":2}\n{\"session\":\"other\"}\n\xff\xfe\n{\"session\":\"s\",\"se";
-        let older = b"{\"session\":\"s\",\"seq\":1}\n";
+        let current = b"{\"seq\":2,\"session\":\"s\"}\n{\"session\":\"other\"}\n\xff\xfe\n{\"session\":\"s\",\"se";
+        let older = b"{\"seq\":1,\"session\":\"s\"}\n";
         assert_eq!(lines(current, older), [r#"{"seq":1,"session":"s"}"#, r#"{"seq":2,"session":"s"}"#]);
     }
 
