@@ -40,7 +40,7 @@
 pub mod actors;
 #[cfg(feature = "cli")]
 pub mod cli;
-#[cfg(feature = "cli")]
+#[cfg(any(feature = "cli", feature = "reqwest"))]
 pub mod client;
 pub mod engine;
 pub mod failure;

@@ -251,7 +251,7 @@ fn a_warning_is_said_once_with_its_place_and_not_under_quiet() {
 #[test]
 fn explain_names_winner_losers_chain_line_delays_and_worst_case() {
     let dir = TempDir::new().unwrap();
-    let text = "session_error:\n  - strategy: retry\n    config: {max_retries: 1, backoff_ms: 500}\n  - abort\n";
+    let text = "session_error:\n  - strategy: retry\n    config: {backoff_ms: 500, max_retries: 1}\n  - abort\n";
     let config = file(&dir, "mine.yaml", text);
     let output = run(&["explain", "429 Too Many Requests", "--config", &config]);
     assert_eq!(output.status.code(), Some(0), "{output:?}");

@@ -75,6 +75,9 @@ pub(crate) fn read(walk: &mut Walk) {
     let (out_events, out_rest) = events(&stdout);
     let (err_events, err_rest) = events(&stderr);
     let outcome = outcome(&out_events, failed).or_else(|| outcome(&err_events, failed));
+    // Who is killed in the middle of a turn was not stopped by a person.
+    let killed = matches!(walk.exit_code, Some(134 | 137 | 139));
+    let outcome = outcome.filter(|outcome| !(killed && matches!(outcome, Outcome::Interrupted)));
     match outcome {
         Some(Outcome::Interrupted) => walk.verdict = Some(Shape::Cancelled),
         Some(Outcome::Failed(value)) => {
@@ -99,6 +102,23 @@ pub(crate) fn read(walk: &mut Walk) {
             }
         }
         _ => quiet_run(walk, &out_rest, &err_rest, out_events.is_empty()),
+    }
+}
+
+/// How a text of nothing but an agent's events ended: whether without an answer, and its failure.
+pub(crate) fn end_of_events(text: &str) -> Option<(bool, Option<Value>)> {
+    if !text.trim_start().starts_with('{') {
+        return None;
+    }
+    let (events, rest) = events(text);
+    let typed = events.iter().all(|event| event.get("type").is_some_and(Value::is_string));
+    if events.len() < 2 || !typed || !is_blank(&rest) {
+        return None;
+    }
+    match outcome(&events, false)? {
+        Outcome::Failed(cause) => Some((true, Some(*cause))),
+        Outcome::Worked { answered } => Some((answered == Some(false), None)),
+        Outcome::Interrupted => None,
     }
 }
 

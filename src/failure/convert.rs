@@ -1,12 +1,6 @@
-use std::error::Error;
-use std::io;
-
 use serde_json::{Map, Value, json};
 
 use super::{Report, Source};
-
-/// How many causes of a Rust error are followed.
-const MAX_CHAIN: usize = 16;
 
 impl Report {
     /// A report of a bare value, its context read out of the value's own fields.
@@ -42,38 +36,6 @@ impl Report {
         report
     }
 
-    /// A report of a Rust error and the causes below it.
-    ///
-    /// `std::io::Error`s anywhere in the chain give their kind as a fact. A report that stands in the
-    /// chain already is taken as it is.
-    ///
-    /// ```
-    /// use backstop::failure::{Kind, PatternRegistry, Report, Timestamp};
-    ///
-    /// let error = std::io::Error::from(std::io::ErrorKind::ConnectionRefused);
-    /// let found = PatternRegistry::new().detect_first(&Report::from_error(&error), Timestamp::default());
-    /// assert_eq!(found.failure().map(|error| &error.kind), Some(&Kind::Network));
-    /// ```
-    pub fn from_error(error: &(dyn Error + 'static)) -> Self {
-        let mut chain = Vec::new();
-        let mut next = Some(error);
-        while let Some(error) = next.filter(|_| chain.len() < MAX_CHAIN) {
-            if let Some(report) = error.downcast_ref::<Self>() {
-                return report.clone();
-            }
-            chain.push(one_error(error));
-            next = error.source();
-        }
-        let mut value = Value::Null;
-        for mut link in chain.into_iter().rev() {
-            if !value.is_null() {
-                link.insert("cause".to_owned(), value);
-            }
-            value = Value::Object(link);
-        }
-        Self::new(json!({ "error": value }))
-    }
-
     /// A report of a whole run of a command line: how it ended and the tails of its streams.
     ///
     /// ```
@@ -94,47 +56,28 @@ impl Report {
     }
 
     /// A report of an HTTP response: its status, headers and body (JSON or text).
+    ///
+    /// A wait that the server states counts, in `retry-after` (seconds or a date), `retry-after-ms` or the
+    /// body's own words; names of headers may be written in any case.
+    ///
+    /// ```
+    /// use backstop::failure::{Kind, PatternRegistry, Report, Timestamp};
+    /// use std::time::Duration;
+    ///
+    /// let body = r#"{"type": "error", "error": {"type": "rate_limit_error", "message": "Slow down"}}"#;
+    /// let report = Report::from_response(429, [("Retry-After", "7"), ("x-request-id", "r1")], body);
+    /// let found = PatternRegistry::new().detect_first(&report, Timestamp::default());
+    /// let error = found.failure().expect("a status of 429 is a failure");
+    /// assert_eq!((&error.kind, error.details.retry_after), (&Kind::RateLimit, Some(Duration::from_secs(7))));
+    /// ```
     pub fn from_response<'a>(
         status: u16,
         headers: impl IntoIterator<Item = (&'a str, &'a str)>,
-        body: impl Into<String>,
+        body: impl Into<Value>,
     ) -> Self {
         let headers: Map<String, Value> =
             headers.into_iter().map(|(name, value)| (name.to_ascii_lowercase(), value.into())).collect();
         let report = Self::new(json!({"status": status, "headers": headers, "body": body.into()}));
         Self { status: Some(status), source: Source::Provider, ..report }
     }
-}
-
-fn one_error(error: &(dyn Error + 'static)) -> Map<String, Value> {
-    let mut link = Map::new();
-    link.insert("message".to_owned(), error.to_string().into());
-    if let Some(code) = error.downcast_ref::<io::Error>().and_then(|error| io_code(error.kind())) {
-        link.insert("code".to_owned(), code.into());
-    }
-    link
-}
-
-/// The operating system's name for what happened.
-fn io_code(kind: io::ErrorKind) -> Option<&'static str> {
-    Some(match kind {
-        io::ErrorKind::NotFound => "ENOENT",
-        io::ErrorKind::PermissionDenied => "EACCES",
-        io::ErrorKind::ConnectionRefused => "ECONNREFUSED",
-        io::ErrorKind::ConnectionReset => "ECONNRESET",
-        io::ErrorKind::ConnectionAborted => "ECONNABORTED",
-        io::ErrorKind::NotConnected => "ENOTCONN",
-        io::ErrorKind::HostUnreachable => "EHOSTUNREACH",
-        io::ErrorKind::NetworkUnreachable => "ENETUNREACH",
-        io::ErrorKind::AddrInUse => "EADDRINUSE",
-        io::ErrorKind::BrokenPipe => "EPIPE",
-        io::ErrorKind::TimedOut => "ETIMEDOUT",
-        io::ErrorKind::StorageFull => "ENOSPC",
-        io::ErrorKind::QuotaExceeded => "EDQUOT",
-        io::ErrorKind::OutOfMemory => "ENOMEM",
-        io::ErrorKind::ReadOnlyFilesystem => "EROFS",
-        io::ErrorKind::UnexpectedEof => "UNEXPECTED_EOF",
-        io::ErrorKind::ResourceBusy => "EBUSY",
-        _ => return None,
-    })
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 use regex::Captures;
 
 use super::evidence::Evidence;
+use super::http_date::http_date;
 use super::knowledge::knowledge;
 use super::lexicon::{Scan, WordId, Words};
 use super::search::Search;
@@ -39,17 +40,33 @@ pub(crate) fn read(kind: &Kind, evidence: &Evidence, now: Timestamp) -> Details 
 fn retry_after(evidence: &Evidence, now: Timestamp) -> Option<Duration> {
     let header = |name: &str| evidence.headers.iter().find(|(own, _)| own == name).map(|(_, value)| value.as_str());
     let named = |wanted: &str| evidence.numbers.iter().find(|(own, _)| own == wanted).map(|(_, value)| value.as_str());
-    let millis = header("retry-after-ms").or_else(|| named("retryafterms")).or_else(|| named("retrydelayms"));
-    let seconds = header("retry-after").or_else(|| header("x-retry-after"));
+    let millis = header("retry-after-ms")
+        .or_else(|| header("x-ms-retry-after-ms"))
+        .or_else(|| named("retryafterms"))
+        .or_else(|| named("retrydelayms"));
+    let seconds =
+        header("retry-after").or_else(|| header("x-retry-after")).or_else(|| header("x-ratelimit-reset-after"));
     millis
         .and_then(|text| positive(text.trim().parse::<f64>().ok()? / 1000.0))
         .or_else(|| seconds.and_then(|text| seconds_or_date(text, now)))
         .or_else(|| in_words(evidence.text(), evidence.scan()))
         .or_else(|| named("retrydelay").and_then(span))
         .or_else(|| {
-            ["retryafter", "retryafterseconds", "resetsinseconds", "retryafters"]
-                .iter()
-                .find_map(|key| named(key).and_then(|text| seconds_or_date(text, now)))
+            [
+                "retryafter",
+                "retryafterseconds",
+                "retryaftersecs",
+                "retryaftersec",
+                "resetsinseconds",
+                "resetinseconds",
+                "resetafterseconds",
+                "waitseconds",
+                "cooldownseconds",
+                "retryafters",
+                "retryinseconds",
+            ]
+            .iter()
+            .find_map(|key| named(key).and_then(|text| seconds_or_date(text, now)))
         })
 }
 
@@ -70,31 +87,9 @@ fn seconds_or_date(text: &str, now: Timestamp) -> Option<Duration> {
     }
 }
 
-/// `Tue, 03 Jun 2025 10:00:00 GMT` as milliseconds since the epoch.
-fn http_date(text: &str) -> Option<u64> {
-    const MONTHS: [&str; 12] = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"];
-    let mut words = text.split([' ', '-', ':', ',']).filter(|word| !word.is_empty()).skip(1);
-    let day: i64 = words.next()?.parse().ok()?;
-    let month = words.next()?.to_ascii_lowercase();
-    let month = i64::try_from(MONTHS.iter().position(|name| month.starts_with(name))?).ok()? + 1;
-    let year: i64 = words.next()?.parse().ok().filter(|year| (1970..10_000).contains(year))?;
-    let mut clock = [0_i64; 3];
-    for part in &mut clock {
-        *part = words.next()?.parse().ok().filter(|value| (0..=60).contains(value))?;
-    }
-    // Days from civil, counting years from March.
-    let year = if month <= 2 { year - 1 } else { year };
-    let era = year / 400;
-    let of_era = year - era * 400;
-    let of_year = (153 * (if month > 2 { month - 3 } else { month + 9 }) + 2) / 5 + day - 1;
-    let days = era * 146_097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719_468;
-    let seconds = days * 86_400 + clock[0] * 3600 + clock[1] * 60 + clock[2];
-    u64::try_from(seconds).ok()?.checked_mul(1000)
-}
-
 const SPAN: &str = concat!(
     r"(?:\d+(?:\.\d+)?\s*(?:milliseconds?|msecs?|ms|seconds?|secs?|s|minutes?|mins?|m|hours?|hrs?|h|days?|d",
-    r"|秒|分钟|分|小时|時間|天|日)\b?[\s,]*(?:and )?)+",
+    r"|秒钟|秒間|秒|分钟|分間|分鐘|分|小时|小時|時間|天|日|초|분|시간|일)\b?[\s,]*(?:and )?)+",
 );
 
 /// How waits are told in words.
@@ -102,16 +97,20 @@ fn waits() -> Vec<String> {
     [
         // "Retrying in" is the client's own plan, not the server's word; so `retry` must end there.
         concat!(
-            r"(?i)\b(?:try(?:ing)? again|retry(?: your request| the request| this)?|retry[- ]after|wait(?: for)?",
+            r"(?i)\b(?:try(?:ing)? again|retry(?: your requests?| the requests?| this)?|retry[- ]after|wait(?: for)?",
             r"|available(?: again)?|resets?|refreshe?s?|resets? (?:after|in)|come back|back off(?: for)?)[: ]*",
             r"(?:in|after|at least|about|approximately|another|for)?[: ]*(?:another |about |approximately )?",
             r"(?P<span>SPAN)",
         ),
         concat!(
             r"(?i)(?P<span>SPAN)",
-            r"(?:后重试|後に再試行|后再试|後にもう一度|before (?:trying|retrying|sending))",
+            r" ?(?:之?[后後]?,? ?(?:重试|再试|重試|再試|恢复)|[后後]に?(?:再試行|もう一度|再度|お試し)|お?待|후에? ?(?:다시|재시도)",
+            r"|before (?:trying|retrying|sending|making|you)|until (?:the )?(?:reset|retry))",
         ),
-        r"(?i)\bretry[-_ ]?after(?:[-_ ]seconds)?[\x22']?\s*[:=]\s*[\x22']?(?P<seconds>\d+(?:\.\d+)?)\b",
+        r"(?i)(?:请|請)(?:等待|等|在|于)(?:约)? ?(?P<span>SPAN)",
+        r"(?i)\b(?:cool(?:ing)?[- ]?down|replenished|back ?off|suggested wait)(?: for| of| period| time)?[: ]*(?:in )?(?P<span>SPAN)",
+        r"(?i)\breplenished in (?P<hours>\d+):(?P<minutes>\d\d):(?P<seconds>\d\d)\b",
+        r"(?i)\bretry[-_ ]?after(?:[-_ ]sec(?:ond)?s)?[\x22']?\s*[:=]\s*[\x22']?(?P<seconds>\d+(?:\.\d+)?)\b",
         r"(?i)\bresets_in_seconds[\x22']?\s*[:=]\s*(?P<seconds>\d+)\b",
         r"(?i)\bretry[-_ ]?after[-_ ]?ms[\x22']?\s*[:=]\s*[\x22']?(?P<millis>\d+)\b",
         r"(?i)\bretryDelay[\x22']?\s*[:=]\s*[\x22']?(?P<seconds>\d+(?:\.\d+)?)s\b",
@@ -127,15 +126,15 @@ pub(crate) struct Wordings {
     waits: Vec<Search>,
     overflow: Vec<Search>,
     throttle: Vec<Search>,
-    /// The word without which no throttle speaks of tokens.
-    token: WordId,
+    /// The words without one of which no throttle speaks of tokens.
+    token: [WordId; 3],
 }
 
 impl Wordings {
     pub(crate) fn new(words: &mut Words) -> Self {
         let mut all = |sources: Vec<String>| sources.iter().map(|source| Search::new(source, words)).collect();
         let (waits, overflow, throttle) = (all(waits()), all(sources(OVERFLOW)), all(sources(THROTTLE)));
-        Self { waits, overflow, throttle, token: words.phrase("*token*") }
+        Self { waits, overflow, throttle, token: ["*token*", "*tpm*", "*tpd*"].map(|word| words.phrase(word)) }
     }
 
     #[cfg(test)]
@@ -151,6 +150,9 @@ fn in_words(text: &str, scan: &Scan) -> Option<Duration> {
                 return span(whole.as_str());
             }
             let number = |name: &str| found.name(name)?.as_str().parse::<f64>().ok();
+            if let Some((hours, minutes)) = number("hours").zip(number("minutes")) {
+                return positive(hours * 3600.0 + minutes * 60.0 + number("seconds")?);
+            }
             number("seconds").and_then(positive).or_else(|| positive(number("millis")? / 1000.0))
         })
     })
@@ -166,10 +168,10 @@ fn span(text: &str) -> Option<Duration> {
         let number: f64 = part[1].parse().ok()?;
         let unit = match part[2].to_ascii_lowercase().trim_end_matches([',', '.']) {
             "ms" | "msec" | "msecs" | "millisecond" | "milliseconds" => 0.001,
-            "s" | "sec" | "secs" | "second" | "seconds" | "秒" => 1.0,
-            "m" | "min" | "mins" | "minute" | "minutes" | "分" | "分钟" => 60.0,
-            "h" | "hr" | "hrs" | "hour" | "hours" | "小时" | "時間" => 3600.0,
-            "d" | "day" | "days" | "天" | "日" => 86_400.0,
+            "s" | "sec" | "secs" | "second" | "seconds" | "秒" | "秒钟" | "秒間" | "초" => 1.0,
+            "m" | "min" | "mins" | "minute" | "minutes" | "分" | "分钟" | "分鐘" | "分間" | "분" => 60.0,
+            "h" | "hr" | "hrs" | "hour" | "hours" | "小时" | "小時" | "時間" | "시간" => 3600.0,
+            "d" | "day" | "days" | "天" | "日" | "일" => 86_400.0,
             _ => continue,
         };
         any = true;
@@ -197,6 +199,17 @@ const OVERFLOW: &[&str] = &[
     // Anthropic, and whoever copies `N > M`.
     r"prompt is too long:? *\(?ACTUAL(?: tokens)? *> *LIMIT",
     r"input length and `?max_tokens`? exceed context limit: *(?P<part1>\d+) \+ (?P<part2>\d+) > LIMIT",
+    r"(?:too long|too large):? *\(?ACTUAL(?: tokens)?\)?, ?[\w ]{0,60}?(?:length|limit|window|maximum|max):? *LIMIT",
+    concat!(r"must be <= LIMIT\. given: (?P<part1>\d+) `?inputs`? tokens and", r" (?P<part2>\d+) `?max_new_tokens"),
+    r"prompt contains ACTUAL tokens\b[^\n]{0,80}model with LIMIT maximum",
+    r"n_keep:? ?\(?ACTUAL\)? ?>= ?n_ctx:? ?\(?LIMIT",
+    r"\(length ACTUAL\)[^\n]{0,60}maximum model length of LIMIT",
+    r"context length is LIMIT tokens and your request has ACTUAL",
+    r"(?:passed|have) ACTUAL input tokens\b.{0,160}?(?:context length|context window|limit)\D{0,20}LIMIT",
+    r"token count of ACTUAL exceeds the limit of LIMIT",
+    r"input length \(?ACTUAL\b[^\n]{0,40}(?:exceeds?|longer)\D{0,60}LIMIT",
+    r"total of ACTUAL tokens[^\n]{0,200}(?:maximum|limit|context)\D{0,40}LIMIT",
+    r"context length of LIMIT tokens\. you requested a total of ACTUAL",
     r"too many tokens:? *\(?ACTUAL *> *LIMIT",
     concat!(
         r"(?:~|about )?ACTUAL tokens? ?(?:>|exceeds?|is (?:greater|larger|more) than|over|of)",
@@ -247,6 +260,8 @@ const OVERFLOW: &[&str] = &[
         r"exceed(?:s|ed)? (?:the )?(?:model'?s? )?(?:maximum )?(?:context|token|input) ?(?:length",
         r"|window|limit|size)?(?: limit)?(?: of| is|:|,)? \(?LIMIT"
     ),
+    r"max(?:imum)? (?:request )?size:? LIMIT tokens",
+    r"(?:limit|maximum|max)(?: of| is|:)? LIMIT (?:input |prompt |context )?tokens",
     r"context[_ ]window[_ ]tokens?=(?:Some\()?LIMIT",
     r"context (?:window|length|limit|size)(?: of| is|:|=)? (?:only )?LIMIT",
 ];
@@ -261,6 +276,9 @@ const THROTTLE: &[&str] = &[
     r"(?:limit|rate limit) (?:is|of) LIMIT (?:\w+ )?(?:input |output )?tokens? per (?:min|day|hour|second)",
     r"rate limit of LIMIT (?:input |output )?tokens? per",
     r"token[_ ]count, limit: LIMIT",
+    r"\bTPM rate limit, current: \d+, limit: LIMIT",
+    r"\bTP[MD]\b[^\n]{0,60}\blimit:? LIMIT\b",
+    r"\bLIMIT (?:input |output )?tokens? per (?:min|day|hour|second)",
     r"tokens?[^\n]{0,60}?limit:? LIMIT ?/ ?min",
 ];
 
@@ -278,7 +296,7 @@ fn overflow(evidence: &Evidence) -> TokenCounts {
 
 fn throttle(evidence: &Evidence) -> TokenCounts {
     let wordings = &knowledge().wordings;
-    if !evidence.scan().has(wordings.token) {
+    if !wordings.token.iter().any(|word| evidence.scan().has(*word)) {
         return TokenCounts::default();
     }
     counts(&wordings.throttle, evidence)

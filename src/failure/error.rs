@@ -1,3 +1,4 @@
+use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -42,8 +43,8 @@ pub struct Details {
 /// A report after detection: what kind of failure it was and what is known of it.
 ///
 /// `raw` is the reported value; it is never persisted (R12), and `message` is already bounded and
-/// masked.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+/// masked. Printed for debugging, it leaves `raw` out.
+#[derive(Clone, PartialEq, Serialize, Deserialize)]
 pub struct RecoveryError {
     /// The class that chooses the chain.
     pub category: Category,
@@ -85,6 +86,29 @@ pub struct RecoveryError {
     /// The value as it was reported, cut where it is very deep or very long.
     #[serde(skip)]
     pub raw: Option<Arc<Value>>,
+}
+
+impl fmt::Debug for RecoveryError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RecoveryError")
+            .field("category", &self.category)
+            .field("kind", &self.kind)
+            .field("message", &self.message)
+            .field("domain", &self.domain)
+            .field("severity", &self.severity)
+            .field("retryable", &self.retryable)
+            .field("recoverable", &self.recoverable)
+            .field("suggested_action", &self.suggested_action)
+            .field("diagnosis", &self.diagnosis)
+            .field("details", &self.details)
+            .field("pattern", &self.pattern)
+            .field("fingerprint", &self.fingerprint)
+            .field("lane", &self.lane)
+            .field("model", &self.model)
+            .field("tool", &self.tool)
+            .field("timestamp", &self.timestamp)
+            .finish_non_exhaustive()
+    }
 }
 
 mod millis {

@@ -61,13 +61,12 @@ impl Facts {
             | Kind::ServiceUnavailable
             | Kind::StreamInterrupted
             | Kind::LockContention => facts(Environment, Medium, true, true, Retry),
-            Kind::ResourceLimit => facts(Environment, High, true, true, Retry),
-            Kind::Auth | Kind::Tls | Kind::InvalidRequest => facts(Environment, High, false, true, Escalate),
+            Kind::ResourceLimit | Kind::Tls => facts(Environment, High, false, false, Escalate),
+            Kind::Auth | Kind::InvalidRequest => facts(Environment, High, false, true, Escalate),
             Kind::QuotaExhausted | Kind::ModelNotFound | Kind::OutOfMemory => {
                 facts(Environment, High, false, true, Degrade)
             }
-            Kind::DiskFull => facts(Environment, Critical, false, true, Degrade),
-            Kind::DataCorruption => facts(Environment, Critical, false, false, Escalate),
+            Kind::DiskFull | Kind::DataCorruption => facts(Environment, Critical, false, false, Escalate),
             Kind::PermissionDenied | Kind::ProcessKilled => facts(Environment, Medium, false, true, Degrade),
             Kind::FileNotFound => facts(Environment, Low, false, true, RemindAndRetry),
             Kind::ProcessFailed => facts(Environment, Medium, false, true, RemindAndRetry),
@@ -85,7 +84,8 @@ impl Facts {
             Kind::EmptyResponse => facts(Agent, Medium, true, true, Retry),
             Kind::ToolPairMismatch => facts(Agent, High, false, true, Rollback),
             Kind::ToolTimeout => facts(Tool, Medium, true, true, Retry),
-            Kind::ToolFailed | Kind::GuardBlocked => facts(Tool, Medium, false, true, Degrade),
+            Kind::ToolFailed => facts(Tool, Medium, false, true, RemindAndRetry),
+            Kind::GuardBlocked => facts(Tool, Medium, false, true, Degrade),
             Kind::McpDisconnected => facts(Tool, Medium, true, true, Degrade),
             Kind::UserRejected => facts(Unknown, Medium, false, false, Escalate),
             Kind::ContentFilter => facts(Agent, Medium, false, true, Escalate),

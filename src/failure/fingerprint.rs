@@ -23,6 +23,13 @@ pub(crate) fn of(kind: &Kind, message: &str) -> u64 {
     words.hash.0
 }
 
+/// A number of these bytes, nothing of them left out.
+pub(crate) fn plain(bytes: &[u8]) -> u64 {
+    let mut hash = Fnv::default();
+    hash.write(bytes);
+    hash.0
+}
+
 /// Hashes word by word; a word with a varying part is one of those alone.
 struct Words {
     hash: Fnv,

@@ -3,15 +3,12 @@
 use std::sync::LazyLock;
 
 use super::evidence::{Evidence, Shape};
-use super::knowledge::knowledge;
-use super::lexicon::Words;
+use super::marks::{COMPLAINS, FAILED_RUN, FILE_LIST, STOPPED_FRAME, TOOL_SAYS_NO, WELL};
 use super::search::Search;
 use super::text::head;
 
 /// How much of a first line tells what a text is.
 const MAX_FIRST_LINE: usize = 600;
-/// Shorter than this is a text that says nothing but that somebody stopped.
-const MAX_STOPPED: usize = 2000;
 
 /// The gate's answer, with the name of the rule that gave it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,36 +29,6 @@ fn any(patterns: &[&str]) -> Search {
     Search::bare(&format!("(?im){}", patterns.join("|")))
 }
 
-/// What the gate looks for anywhere in a text.
-#[derive(Debug)]
-pub(crate) struct Marks {
-    stopped: Vec<Search>,
-    not_by_a_person: Vec<Search>,
-    reports: Vec<Search>,
-}
-
-impl Marks {
-    pub(crate) fn new(words: &mut Words) -> Self {
-        let mut each = |patterns: &[&str], flags: &str| {
-            patterns.iter().map(|pattern| Search::new(&format!("{flags}{pattern}"), words)).collect()
-        };
-        Self {
-            stopped: each(STOPPED_TEXT, "(?im)"),
-            not_by_a_person: each(NOT_BY_A_PERSON, "(?im)"),
-            reports: each(REPORTS, "(?m)"),
-        }
-    }
-
-    #[cfg(test)]
-    pub(crate) fn searches(&self) -> impl Iterator<Item = &Search> {
-        self.stopped.iter().chain(&self.not_by_a_person).chain(&self.reports)
-    }
-}
-
-fn one_found(searches: &[Search], evidence: &Evidence) -> bool {
-    searches.iter().any(|search| search.is_found(evidence.text(), evidence.scan()))
-}
-
 /// Machine words of a stop that was wanted.
 const STOPPED: &[&str] = &[
     "aborterror",
@@ -73,6 +40,22 @@ const STOPPED: &[&str] = &[
     "cancelederror",
     "operationcancelled",
     "operationcancelledexception",
+    "operationcanceledexception",
+    "operationcanceled",
+    "cancellationexception",
+    "jobcancellationexception",
+    "agentaborterror",
+    "usercancellederror",
+    "usercancelederror",
+    "user_cancelled",
+    "user_canceled",
+    "user_interrupt",
+    "user_aborted",
+    "turn_aborted",
+    "finish:cancelled",
+    "finish:canceled",
+    "finish:user_cancelled",
+    "-32800",
     "taskcanceledexception",
     "request_cancelled",
     "finish:aborted",
@@ -81,79 +64,62 @@ const STOPPED: &[&str] = &[
 ];
 
 /// Whole messages of a stop that was wanted.
-const STOPPED_TEXT: &[&str] = &[
-    concat!(
-        r"^(?:\w*error: )?(?:the |this )?(?:user )?(?:request|operation|tool execution|tool call",
-        r"|task|run|turn|generation|prompt|query|execution|command|response|stream|agent) (?:was ",
-        r"|has been |is )?(?:aborted|cancell?ed|interrupted)(?: by (?:the )?user)?[.!]?$"
-    ),
-    r"^\[?request interrupted by user",
-    concat!(
-        r"\b(?:signal is aborted without reason|this operation was aborted|interrupted by (?:the",
-        r" )?user|cancell?ed by (?:the )?user|aborted by (?:the )?user|user (?:aborted|cancell?ed",
-        r"|interrupted))\b"
-    ),
-    concat!(
-        r"^(?:\w+: )?(?:AbortError|CancelledError|asyncio\.exceptions\.CancelledError",
-        r"|APIUserAbortError|KeyboardInterrupt)\b"
-    ),
-    r"^(?:error: )?request was aborted\.?$",
-    r"^\^C$",
-    r"^(?:操作已取消|用户取消|请求已取消|已中断|キャンセルされました|ユーザーによって中断)",
-];
+static STOPPED_TEXT: LazyLock<Search> = LazyLock::new(|| {
+    any(&[
+        concat!(
+            r"^(?:\w*error: )?(?:the |this )?(?:user )?(?:request|operation|tool execution|tool call",
+            r"|task|run|turn|generation|prompt|query|execution|command|response|stream|agent) (?:was ",
+            r"|has been |is )?(?:aborted|cancell?ed|interrupted)(?: by (?:the )?user)?[.!]?$"
+        ),
+        r"^\[?request interrupted by user",
+        concat!(
+            r"\b(?:signal is aborted without reason|this operation was aborted|interrupted by (?:the",
+            r" )?user|cancell?ed by (?:the )?user|aborted by (?:the )?user|user (?:aborted|cancell?ed",
+            r"|interrupted))\b"
+        ),
+        concat!(
+            r"^(?:\w+: )?(?:AbortError|(?:[\w.]+\.)?CancelledError|(?:[\w.]+\.)?\w*CancellationException",
+            r"|(?:[\w.]+\.)?(?:Operation|Task)Cancell?edException|DOMException \[AbortError\]",
+            r"|APIUserAbortError|KeyboardInterrupt)\b"
+        ),
+        r"^(?:error: )?request was aborted\.?$",
+        r"\bcontext canceled$",
+        r"\b(?:1 CANCELLED: |StatusCode\.CANCELLED\b|code = Canceled\b|NSURLErrorDomain Code=-999\b)",
+        r"^\^C$",
+        r"^(?:操作已取消|用户取消|请求已取消|已中断|キャンセルされました|ユーザーによって中断)",
+    ])
+});
 
 /// Something else than a person stopped it.
-const NOT_BY_A_PERSON: &[&str] = &[r"time[d ]?-?out\b", r"\bdeadline\b", r"\btimeout"];
+static NOT_BY_A_PERSON: LazyLock<Search> = LazyLock::new(|| {
+    any(&[r"time[d ]?-?out\b", r"\bdeadline\b", r"\btimeout", r"超时|タイムアウト|zeitüberschreitung"])
+});
 
-/// A text that by its start reports an error, whatever else stands in it.
-static STARTS_AS_REPORT: LazyLock<Search> = LazyLock::new(|| {
+/// A text that reports an error, whatever else stands in it.
+static REPORTS: LazyLock<Search> = LazyLock::new(|| {
     Search::bare(concat!(
         r"\A(?i:[\W_]*(?:api |http |stream |agent |mcp |tool |fatal |server |internal |the",
         r" )*(?:error|fatal|panic|exception|failed|failure|invalid|cannot|can't|could not",
         r"|unable)\b)",
         r"|\A[\w.:]*(?:Error|Exception|Timeout|Fault)\b",
+        r"|\A(?i:[\W_]*(?:unknown|unsupported|no such|no tool|no function|no agent)\b)",
+        r"|\A(?i:(?:the )?(?:command|process|tool|script)\b[^\n]{0,60}\b(?:timed out|cancell?ed because|killed|exceeded))",
+        r"|\A(?:[\w ]{0,20}: )?E[A-Z]{3,14}: ",
+        r"|\A(?i:we(?:'re| are| were|'ve| have)? ?(?:could not|couldn't|cannot|can't|unable|experiencing|sorry|encountered)\b)",
         r"|\A[\[<]?[45]\d\d[\]>]?(?:[ :]|\z)",
         r"|\A# (?i:[^\n]{0,60}\b(?:failed|errors?)\b)",
+        r"|(?m:^Traceback \(most recent)",
+        r"|(?m:^(?:[\w.]+\.)?[A-Z]\w*(?:Error|Exception)(?: \[\w+\])?: )",
+        r"|(?m:^\[?\d{4}-\d\d-\d\d[T ][\d:.,]+Z?\]? ?\|? ?(?:ERROR|FATAL|CRITICAL))",
     ))
 });
 
-/// Lines that make a text such a report.
-const REPORTS: &[&str] = &[
-    r"^Traceback \(most recent",
-    r"^(?:[\w.]+\.)?[A-Z]\w*(?:Error|Exception)(?: \[\w+\])?: ",
-    r"^\[?\d{4}-\d\d-\d\d[T ][\d:.,]+Z?\]? ?\|? ?(?:ERROR|FATAL|CRITICAL)",
-];
-
-/// Several marks, each with its name, and one regex of all: most texts bear none.
-struct About {
-    any: Search,
-    each: Vec<(&'static str, Search)>,
-}
-
-impl About {
-    fn new(all: [(&'static str, Vec<&'static str>); 9]) -> Self {
-        let patterns: Vec<&str> = all.iter().flat_map(|(_, patterns)| patterns).copied().collect();
-        // Over one line, so that its start and end are those of the text.
-        let first_line = |patterns: &[&str]| Search::bare(&format!("(?i){}", patterns.join("|")));
-        let each = all.iter().map(|(name, patterns)| (*name, first_line(patterns))).collect();
-        Self { any: first_line(&patterns), each }
-    }
-
-    /// The name of the first mark that this line bears.
-    fn of(&self, line: &str) -> Option<&'static str> {
-        if !self.any.is_match(line) {
-            return None;
-        }
-        self.each.iter().find(|(_, marks)| marks.is_match(line)).map(|(name, _)| *name)
-    }
-}
-
 /// Marks of text that speaks about errors and is none, in its first line.
-static ABOUT: LazyLock<About> = LazyLock::new(|| {
-    About::new([
+static ABOUT: LazyLock<[(&'static str, Search); 9]> = LazyLock::new(|| {
+    [
         (
             "source_code",
-            vec![
+            any(&[
                 r"^\s*(?://|/\*|\* |#!|\d+[:|\t]\s?(?:\w|//))",
                 concat!(
                     r"^\s*(?:export |pub |async |private |public |static )*(?:class|fn|function|def|impl",
@@ -164,17 +130,19 @@ static ABOUT: LazyLock<About> = LazyLock::new(|| {
                 r"\bthrow new \w+",
                 r"=> ?\{",
                 r"^\s*(?:assert|expect|describe|it|test)\w*\(",
-            ],
+            ]),
         ),
-        ("diff", vec![r"^(?:diff --git|@@ -\d|\+\+\+ |--- a/)", r"^\s*\d+ files? changed\b", r"^ ?create mode \d+"]),
+        ("diff", any(&[r"^(?:diff --git|@@ -\d|\+\+\+ |--- a/)", r"^\s*\d+ files? changed\b", r"^ ?create mode \d+"])),
         (
             "documentation",
-            vec![
+            any(&[
                 r"^> ",
                 r"^\W*This is (?:an? )?\*\*",
                 r"\*\*\w[^*\n]{2,60}\*\*.*`",
                 r"^#{1,6} \w",
                 r"^\s*(?:[-*]|\d+\.) (?:\*\*|`|fix|add|handle|support|use|when|if|retry|the )",
+                r"\b(?:if|when|once) (?:you|your|a|an|any|the|it)\b[^.\n]{0,80}\bwill (?:fail|return|raise|throw|be|get|see)\b",
+                r"^(?:如果|假如|一旦)",
                 r"\bis (?:an error|thrown|returned|raised|emitted)\b",
                 r"\b(?:how to|what is|why do|in this (?:guide|article|section|chapter)|for example|tl;dr)\b",
                 concat!(
@@ -182,58 +150,73 @@ static ABOUT: LazyLock<About> = LazyLock::new(|| {
                     r"|the |when |on |for |if )?[\x22'`(\w-]{0,40}.{0,30}\b(?:error|exception|429|401|403",
                     r"|5\d\d|time-?out|limit)s?\b"
                 ),
-            ],
+            ]),
         ),
-        ("table", vec![r"^<(?:table|thead|tr|td)\b", r"^\|.*\|.*\|\s*$", r"^#?\d+\t.*\t"]),
+        (
+            "table",
+            any(&[
+                r"^<(?:table|thead|tr|td)\b",
+                r"^\|?[^|\n]*\|[^|\n]*\|.*\|\s*$|^\|?[^|\n]*\|[^|\n]*\|\s*$",
+                r"^#?\d+\t.*\t",
+            ]),
+        ),
         (
             "test_run",
-            vec![
+            any(&[
                 r"\b(?:tests?|suites?|examples?|specs?)\s*:?\s+\d+ passed\b",
                 r"^\W*\d+ passed(?:, 0 failed)?(?: in [\d.]+s)?\b",
                 r"\btest result: ok\b",
                 r"^(?:GREEN|PASS|ok \d+)\b",
                 r"^\s*(?:test |✓ |✔ |\[ ?ok ?\] ).{1,160}",
                 r"\bAll (?:\d+ )?(?:unit )?tests (?:are green|passed|pass)\b",
-            ],
+            ]),
         ),
         (
             "search_results",
-            vec![
+            any(&[
                 r"^[\w./-]+\.\w{1,5}:\d+[:-]\s",
                 r"^Found \d+ (?:files?|results?)\b",
                 r"^Found \d+ match(?:es)? (?:for|in \d+ files?)\b",
-            ],
+            ]),
         ),
         (
             "all_well",
-            vec![
+            any(&[
                 concat!(
                     r"\bno (?:rate limit(?:ing|s)?|errors?|issues?|problems?|warnings?|time-?outs?)\b(?:,|",
                     r" (?:found|detected|needed|reported)|$)"
                 ),
                 r"^\W*(?:done|success|completed|finished|fixed|added|implemented|updated|created)\b",
                 r"\b0 (?:errors?|failures?|problems?)\b",
+                r"\b\d{1,2}(?:\.\d+)?% (?:of|used|left|remaining|full)\b",
+                r"\b[1-9][\d,.]* (?:requests?|credits?|messages?|tokens?) (?:left|remaining)\b",
                 r"\bwithout (?:any )?(?:output|errors?|problems?|failures?)\b",
                 r"\b(?:exit(?:ed)?|finished)(?: with)?(?: code| status)?:? 0\b",
                 r"^\W*(?:no output|no content|no matches found|no results)\b",
                 r"^(?:\[?(?:info|debug|trace|notice|npm warn)\b\]?:? |\S+ \S+ \[?(?:INFO|DEBUG)\b)",
+                r"^(?:[\d\[]\S* ){1,3}[|\[]? ?(?:info|debug|trace|notice)\b",
+                r"^\{?\x22?(?:level|lvl|severity)\x22?[=:] ?\x22?(?:info|debug|trace|notice)\b",
+                r"\b(?:recovered|succeeded) (?:after|on) (?:\d+ |the )?(?:\w+ )?(?:retry|retries|attempts?)\b",
+                r"(?:已(?:修复|修正|添加|实现|完成|更新|通过)|测试(?:全部|均|都)?(?:已)?通过)",
+                r"(?:(?:実装|追加|修正|更新|対応)しました|成功(?:しました|しています)|テストは(?:すべて|全て))",
+                r"(?:(?:추가|수정|구현|완료|변경)(?:했|하였|되었)|테스트(?:가|는)? ?(?:모두 )?통과)",
                 concat!(
                     r"\b(?:has been|was|were|been) (?:updated|created|written|saved|deleted|added|applied",
                     r"|edited|removed)(?: successfully)?[.!]?$"
                 ),
                 r"\bsuccessfully\b",
-            ],
+            ]),
         ),
         (
             "commit",
-            vec![
+            any(&[
                 r"^(?:[0-9a-f]{7,40} )?(?:feat|fix|docs|chore|refactor|test|perf|style|ci|build)(?:\([\w-]+\))?!?: ",
                 r"^\[\w[\w/-]* [0-9a-f]{7,}\]",
-            ],
+            ]),
         ),
         (
             "quotation",
-            vec![
+            any(&[
                 concat!(
                     r"\b(?:says?|said|tells?|prints?|printed|logs?|shows?|showed|called|named|wording|text",
                     r"|string|phrase)\b.{0,60}[\x22`'].{6,}[\x22`']"
@@ -243,9 +226,9 @@ static ABOUT: LazyLock<About> = LazyLock::new(|| {
                     r"^(?:I|I'll|I've|We|We'll|Let me|Let's|Now,? I|Next|Here is|Here are|Please (?:explain",
                     r"|check|fix|add)|Can you|Could you|Should)\b"
                 ),
-            ],
+            ]),
         ),
-    ])
+    ]
 });
 
 /// Words without which a text that nobody knows is not a failure.
@@ -261,7 +244,10 @@ static SOUNDS_WRONG: LazyLock<Search> = LazyLock::new(|| {
             r"|lost|no longer|not responding|stuck)\b"
         ),
         r"\w(?:Error|Exception)\b",
-        r"错误|失败|异常|无法|不存在|超时|拒绝|エラー|失敗|できません|例外|오류|실패",
+        r"错误|失败|异常|无法|不存在|超时|拒绝|未通过|エラー|失敗|できません|例外|오류|실패",
+        r"\b(?:fehler|fehlgeschlagen|konnte nicht|kann nicht|nicht möglich|nicht gefunden|ungültig)",
+        r"\b(?:erreur|échec|échoué|impossible|introuvable|invalide|no se pudo|falló|fallo|inválid[oa]|erro|falhou)\b",
+        r"ошибка|не удалось|錯誤|失敗|無法",
     ])
 });
 
@@ -302,11 +288,14 @@ const READERS: &[&str] = &[
 
 /// Programs that answer with exit code 1 for "no", as the last of a command line.
 static ASKS: LazyLock<Search> = LazyLock::new(|| {
-    any(&[concat!(
-        r"(?:^|[|;&(] ?|\bthen )(?:sudo |command |env |! )*(?:rg|grep|egrep|fgrep|zgrep|ag|ack",
-        r"|diff|cmp|test|\[{1,2}|pgrep|",
-        r"git (?:--no-pager )?(?:diff|grep)|which|type|command -v|find|expr|git merge-base)\b[^|;&]*$"
-    )])
+    any(&[
+        concat!(
+            r"(?:^|[|;&(] ?|\bthen )(?:sudo |command |env |! )*(?:rg|grep|egrep|fgrep|zgrep|ag|ack",
+            r"|diff|cmp|test|pgrep|",
+            r"git (?:--no-pager )?(?:diff|grep)|which|type|command -v|find|expr|git merge-base)\b[^|;&]*$"
+        ),
+        r"(?:^|[|;&(] ?)\[{1,2} [^|;&]*\]\s*$",
+    ])
 });
 
 /// Judges a report's evidence.
@@ -320,7 +309,11 @@ pub(crate) fn judge(evidence: &Evidence) -> Gate {
     }
     if evidence.shape == Shape::Output {
         let reader = evidence.tool.as_deref().is_some_and(|tool| READERS.contains(&tool.to_ascii_lowercase().as_str()));
-        return if !reader && TOOL_FRAME.is_match(text) { Gate::Reported } else { Gate::Ordinary("output") };
+        if text.starts_with("[Request interrupted by user") {
+            return Gate::Cancelled("stopped");
+        }
+        let framed = TOOL_FRAME.is_match(text) || TOOL_SAYS_NO.is_match(text);
+        return if !reader && framed { Gate::Reported } else { Gate::Ordinary("output") };
     }
     if stopped(evidence) {
         return Gate::Cancelled("stopped");
@@ -328,12 +321,21 @@ pub(crate) fn judge(evidence: &Evidence) -> Gate {
     if evidence.shape == Shape::Failure && !evidence.is_bare_text() {
         return if said_no(evidence) { Gate::Ordinary("said_no") } else { Gate::Failure };
     }
-    if STARTS_AS_REPORT.is_match(text) || one_found(&knowledge().marks.reports, evidence) {
+    if REPORTS.is_match(text) {
         return Gate::Failure;
     }
+    if FAILED_RUN.is_match(text) {
+        return Gate::Reported;
+    }
     let first = head(text.lines().next().unwrap_or_default(), MAX_FIRST_LINE);
-    match ABOUT.of(first) {
-        Some(name) => Gate::Ordinary(name),
+    if WELL.is_match(first) && evidence.shape != Shape::Failure {
+        return Gate::Ordinary("all_well");
+    }
+    if FILE_LIST.is_match(text) {
+        return Gate::Ordinary("file_list");
+    }
+    match ABOUT.iter().find(|(_, marks)| marks.is_match(first)) {
+        Some((name, _)) => Gate::Ordinary(name),
         None => Gate::Reported,
     }
 }
@@ -343,17 +345,21 @@ pub(crate) fn sounds_wrong(evidence: &Evidence) -> bool {
     SOUNDS_WRONG.is_match(evidence.text())
 }
 
+/// Whether a text can be a verdict or the end of a program: it complains, is no English, or has the frames of one.
+pub(crate) fn may_be_a_verdict(evidence: &Evidence) -> bool {
+    let text = evidence.text();
+    !text.is_ascii() || SOUNDS_WRONG.is_match(text) || COMPLAINS.is_match(text) || FAILED_RUN.is_match(text)
+}
+
 fn stopped(evidence: &Evidence) -> bool {
     if matches!(evidence.signal.as_deref(), Some("SIGINT" | "INT" | "2")) || evidence.exit_code == Some(130) {
         return true;
     }
-    // Longer texts tell of other things besides.
-    if evidence.text().len() >= MAX_STOPPED {
-        return false;
-    }
-    let marks = &knowledge().marks;
-    let says = evidence.codes().iter().any(|code| STOPPED.contains(&code.as_str()));
-    (says || one_found(&marks.stopped, evidence)) && !one_found(&marks.not_by_a_person, evidence)
+    let text = evidence.text();
+    let says = evidence.codes().iter().any(|code| STOPPED.contains(&code.as_str()))
+        || STOPPED_TEXT.is_match(text)
+        || STOPPED_FRAME.is_match(text);
+    says && !NOT_BY_A_PERSON.is_match(text) && text.len() < 2000
 }
 
 /// A program whose exit code 1 is an answer and not a failure.

@@ -1,7 +1,6 @@
 use std::sync::LazyLock;
 
 use super::details::Wordings;
-use super::gate::Marks;
 use super::lexicon::{Lexicon, Words};
 use super::redaction::SecretMarks;
 use super::rule::RuleSet;
@@ -11,7 +10,6 @@ use super::tables;
 #[derive(Debug)]
 pub(crate) struct Knowledge {
     pub(crate) rules: RuleSet,
-    pub(crate) marks: Marks,
     pub(crate) wordings: Wordings,
     pub(crate) secrets: SecretMarks,
     pub(crate) lexicon: Lexicon,
@@ -20,10 +18,9 @@ pub(crate) struct Knowledge {
 static KNOWLEDGE: LazyLock<Knowledge> = LazyLock::new(|| {
     let mut words = Words::default();
     let rules = RuleSet::new(tables::all(), &mut words);
-    let marks = Marks::new(&mut words);
     let wordings = Wordings::new(&mut words);
     let secrets = SecretMarks::new(&mut words);
-    Knowledge { rules, marks, wordings, secrets, lexicon: words.finish() }
+    Knowledge { rules, wordings, secrets, lexicon: words.finish() }
 });
 
 /// What is built in, compiled once.
@@ -35,6 +32,6 @@ pub(crate) fn knowledge() -> &'static Knowledge {
 impl Knowledge {
     /// Every regex that is searched in scanned texts.
     pub(crate) fn searches(&self) -> impl Iterator<Item = &super::search::Search> {
-        self.rules.searches().chain(self.marks.searches()).chain(self.wordings.searches())
+        self.rules.searches().chain(self.wordings.searches())
     }
 }

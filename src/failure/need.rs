@@ -85,7 +85,7 @@ impl Need {
             let next = spelt(part).map(|words| product(&run, &words));
             match next {
                 Some(Some(longer)) => {
-                    if matches!(part.kind(), HirKind::Look(Look::WordUnicode)) && run.iter().all(String::is_empty) {
+                    if is_edge(part) && run.iter().all(String::is_empty) {
                         edge = true;
                     }
                     run = longer;
@@ -114,6 +114,14 @@ impl Need {
     fn worth(&self) -> (usize, std::cmp::Reverse<usize>) {
         let shortest = self.words.iter().map(|word| word.text.len() + usize::from(word.edge)).min().unwrap_or(0);
         (shortest.min(6), std::cmp::Reverse(self.words.len()))
+    }
+}
+
+fn is_edge(hir: &Hir) -> bool {
+    match hir.kind() {
+        HirKind::Look(look) => matches!(look, Look::WordUnicode | Look::WordAscii),
+        HirKind::Capture(capture) => is_edge(&capture.sub),
+        _ => false,
     }
 }
 

@@ -4,7 +4,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use regex::{Regex, RegexBuilder};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::evidence::Evidence;
 use super::facts::{Facts, Overrides};
@@ -87,8 +87,8 @@ impl ErrorPattern {
         Self::data(name, category, kind, Some(regex), BTreeMap::new())
     }
 
-    /// A pattern from JSON fields: each key a JSON pointer (`/error/code`) or a field's name at any
-    /// depth (`code`), each value what must stand there.
+    /// A pattern from JSON fields: each key a JSON pointer (`/error/code`), or a field's name (`code`) or
+    /// a path of names (`error.code`) that may begin at any depth; each value what must stand there.
     ///
     /// # Errors
     ///
@@ -241,7 +241,7 @@ fn has_field(report: &Report, key: &str, want: &Value) -> bool {
         }
         match value {
             Value::Object(map) => {
-                if map.get(key) == Some(want) {
+                if map.get(key).or_else(|| along(map, key)) == Some(want) {
                     return true;
                 }
                 open.extend(map.values().take(super::evidence::MAX_NODES).map(|inner| (inner, depth + 1)));
@@ -253,6 +253,13 @@ fn has_field(report: &Report, key: &str, want: &Value) -> bool {
         }
     }
     false
+}
+
+/// What stands at the end of a dotted path that begins here.
+fn along<'a>(map: &'a Map<String, Value>, path: &str) -> Option<&'a Value> {
+    let mut names = path.split('.');
+    let first = map.get(names.next()?)?;
+    names.try_fold(first, |value, name| value.get(name))
 }
 
 impl fmt::Debug for ErrorPattern {
@@ -289,9 +296,9 @@ mod tests {
     }
 
     #[test]
-    fn fields_are_found_by_pointer_or_by_name_at_any_depth() {
+    fn fields_are_found_by_pointer_by_path_or_by_name_at_any_depth() {
         let report = Report::new(serde_json::json!({"error": {"code": "E7", "inner": [{"zone": 3}]}}));
-        for (key, want) in [("/error/code", Value::from("E7")), ("zone", Value::from(3))] {
+        for (key, want) in [("/error/code", Value::from("E7")), ("zone", Value::from(3)), ("error.code", "E7".into())] {
             let fields = BTreeMap::from([(key.to_owned(), want)]);
             let pattern = ErrorPattern::fields("p", Category::SessionError, Kind::Other, fields).unwrap();
             assert!(matches(&pattern, &report), "{key}");

@@ -8,7 +8,7 @@ use super::knowledge::knowledge;
 use super::redaction::mask;
 use super::text::head;
 use super::{
-    Category, Detection, ErrorPattern, Explanation, Kind, RecoveryError, Report, RunnerUp, Timestamp, details,
+    Category, Detection, ErrorPattern, Explanation, Kind, RecoveryError, Report, RunnerUp, Timestamp, details, explain,
     fingerprint,
 };
 
@@ -16,8 +16,6 @@ use super::{
 pub const MAX_MESSAGE: usize = 2048;
 /// How many bytes of text the copy of a reported value keeps.
 const MAX_RAW: usize = 64 * 1024;
-/// The longest piece of evidence in an [`Explanation`], in bytes.
-const MAX_EVIDENCE: usize = 400;
 /// How many runners-up an explanation names.
 const MAX_RUNNERS_UP: usize = 16;
 
@@ -132,15 +130,16 @@ impl PatternRegistry {
     }
 
     /// What this report is as a failure of one category: the best match there, else a basic error of
-    /// kind `other`.
-    pub fn detect_category(&self, report: &Report, category: Category, now: Timestamp) -> RecoveryError {
+    /// kind `other`. Never [`Detection::NotAFailure`]; what somebody stopped is no failure of any category.
+    pub fn detect_category(&self, report: &Report, category: Category, now: Timestamp) -> Detection {
         let evidence = Evidence::of(report, self.cap);
         let found = match self.find(report, &evidence, Wanted::All) {
+            Finding::Cancelled(_) => return Detection::Cancelled,
             Finding::Matches(all) => all.into_iter().find(|one| one.category == category),
-            Finding::Cancelled(_) | Finding::Ordinary(_) => None,
+            Finding::Ordinary(_) => None,
         };
-        let basic = || Match { category, ..fallback("basic", Kind::Other, None) };
-        build(found.unwrap_or_else(basic), report, &evidence, now)
+        let found = found.unwrap_or_else(|| Match { category, ..fallback("basic", Kind::Other, None) });
+        Detection::Failure(Box::new(build(found, report, &evidence, now)))
     }
 
     /// The same as [`Self::detect_first`], with the reasons (R15).
@@ -151,7 +150,7 @@ impl PatternRegistry {
         }
         let evidence = Evidence::of(report, self.cap);
         let (detection, mut explanation) = decide(self.find(report, &evidence, Wanted::All), report, &evidence, now);
-        explanation.evidence = seen(&evidence);
+        explanation.evidence = explain::seen(&evidence);
         (detection, explanation)
     }
 
@@ -193,7 +192,9 @@ impl PatternRegistry {
                 all.push(fallback(name, Kind::EmptyResponse, None));
             }
             Gate::Failure | Gate::Reported => {
-                all.extend(matches(evidence).take(limit));
+                // A policy or a tool's name in ordinary prose is no verdict.
+                let vague = gate == Gate::Reported && !gate::may_be_a_verdict(evidence);
+                all.extend(matches(evidence).filter(|one| !(vague && is_verdict(&one.kind))).take(limit));
                 if all.is_empty() && (gate == Gate::Failure || gate::sounds_wrong(evidence)) {
                     all.push(unknown(evidence));
                 }
@@ -217,6 +218,10 @@ fn matches(evidence: &Evidence) -> impl Iterator<Item = Match> {
     })
 }
 
+fn is_verdict(kind: &Kind) -> bool {
+    matches!(kind, Kind::GuardBlocked | Kind::VerificationFailed | Kind::InvalidGeneration)
+}
+
 fn fallback(name: &'static str, kind: Kind, facts: Option<Facts>) -> Match {
     let category = kind.usual_category().unwrap_or(Category::SessionError);
     let facts = facts.unwrap_or_else(|| Facts::of(&kind));
@@ -227,7 +232,9 @@ fn fallback(name: &'static str, kind: Kind, facts: Option<Facts>) -> Match {
 fn unknown(evidence: &Evidence) -> Match {
     match evidence.exit_code {
         // A shell's way to say that a signal ended it.
-        Some(129..=159) => fallback("exit_signal", Kind::ProcessKilled, None),
+        Some(129..=159 | -64..=-2) => fallback("exit_signal", Kind::ProcessKilled, None),
+        // The code of `timeout`.
+        Some(124) => fallback("exit_timeout", Kind::ToolTimeout, None),
         Some(code) if code != 0 => fallback("exit_code", Kind::ProcessFailed, None),
         _ if evidence.signal.is_some() => fallback("signal", Kind::ProcessKilled, None),
         _ if evidence.tool.is_some() => fallback("tool", Kind::ToolFailed, None),
@@ -251,7 +258,8 @@ fn decide(finding: Finding, report: &Report, evidence: &Evidence, now: Timestamp
     let runners_up = all
         .take(MAX_RUNNERS_UP)
         .map(|one| {
-            let reason = format!("{}; `{}` won: {}", one.rank, winner.name, winner.rank);
+            let tie = if one.rank == winner.rank { ", and comes before it" } else { "" };
+            let reason = format!("{}; `{}` won: {}{tie}", one.rank, winner.name, winner.rank);
             RunnerUp { pattern: one.name, reason }
         })
         .collect();
@@ -276,11 +284,16 @@ fn build(found: Match, report: &Report, evidence: &Evidence, now: Timestamp) -> 
         pattern: found.name,
         kind: found.kind,
         lane: report.lane.clone(),
-        model: report.model.clone(),
-        tool: report.tool.clone().or_else(|| evidence.tool.as_deref().map(Into::into)),
+        model: report.model.as_deref().map(name),
+        tool: report.tool.as_deref().or(evidence.tool.as_deref()).map(name),
         timestamp: now,
         raw: Some(Arc::new(bounded_copy(&report.value, MAX_RAW))),
     }
+}
+
+/// A name as records and output may hold it.
+fn name(given: &str) -> Arc<str> {
+    mask(given).into()
 }
 
 /// Masked before it is cut, so that no cut leaves half a secret; cut again, as masks have a length.
@@ -290,18 +303,6 @@ fn message(evidence: &Evidence, at: Option<usize>) -> String {
     let masked = if knowledge().secrets.any(evidence.scan()) { mask(text) } else { text.into() };
     let cut = head(&masked, MAX_MESSAGE);
     cut.trim_end().to_owned()
-}
-
-/// What an explanation shows of the evidence.
-fn seen(evidence: &Evidence) -> Vec<String> {
-    let mut seen = vec![format!("shape: {:?}", evidence.shape)];
-    seen.extend(evidence.status().map(|status| format!("status: {status}")));
-    seen.extend(evidence.exit_code.map(|code| format!("exit code: {code}")));
-    seen.extend(evidence.signal.as_deref().map(|signal| format!("signal: {}", mask(signal))));
-    seen.extend(evidence.tool.as_deref().map(|tool| format!("tool: {}", mask(tool))));
-    seen.extend(evidence.codes().iter().map(|code| format!("code: {}", mask(code))));
-    seen.extend(evidence.texts().map(|text| format!("text: {}", head(&mask(text), MAX_EVIDENCE))));
-    seen
 }
 
 #[cfg(test)]
@@ -361,6 +362,7 @@ mod tests {
     fn a_category_without_a_match_gives_a_basic_error() {
         let registry = PatternRegistry::new();
         let error = registry.detect_category(&Report::text("all is well"), Category::EditError, NOW);
+        let error = error.into_failure().unwrap();
         assert_eq!((error.category, error.kind), (Category::EditError, Kind::Other));
     }
 

@@ -36,19 +36,37 @@ impl Walk {
         }
     }
 
-    /// A verifier's record: what it says in several fields must agree.
-    pub(crate) fn look_at_verdicts(&mut self, map: &Map<String, Value>) {
-        const FIELDS: [&str; 7] =
-            ["verdict", "approved", "polarity", "executionrecord", "decision", "passed", "verificationresult"];
+    /// A verifier's record: what it says in several fields, or in several small records, must agree.
+    pub(crate) fn look_at_verdicts(&mut self, map: &Map<String, Value>, depth: usize) {
+        const FIELDS: [&str; 8] = [
+            "verdict",
+            "approved",
+            "polarity",
+            "executionrecord",
+            "decision",
+            "passed",
+            "verificationresult",
+            "outcome",
+        ];
+        let judged =
+            ["gate", "verifier", "reviewer", "threshold", "criteria", "score"].iter().any(|key| map.contains_key(*key));
+        let by = ["by", "decided_by", "decidedBy", "actor"].iter().find_map(|key| map.get(*key)?.as_str());
+        let by_a_person = by.is_some_and(|by| matches!(by, "user" | "human" | "person" | "operator"));
         let (mut yes, mut no) = (false, false);
         for (key, value) in map {
             let key = plain(key);
-            if !FIELDS.iter().any(|field| key.ends_with(field)) {
+            let is_status = judged && matches!(key.as_ref(), "status" | "result");
+            if !is_status && !FIELDS.iter().any(|field| key.ends_with(field)) {
                 continue;
             }
             match value.as_str().map(str::to_ascii_lowercase).as_deref() {
-                Some("pass" | "passed" | "approve" | "approved" | "accept" | "accepted" | "ok") => yes = true,
-                Some("fail" | "failed" | "reject" | "rejected" | "deny" | "changes_requested") => no = true,
+                Some(
+                    "pass" | "passed" | "approve" | "approved" | "accept" | "accepted" | "ok" | "success" | "allow",
+                ) => yes = true,
+                Some(
+                    "fail" | "failed" | "reject" | "rejected" | "deny" | "denied" | "changes_requested" | "block"
+                    | "request_changes",
+                ) => no = true,
                 _ => match value.as_bool() {
                     Some(true) => yes = true,
                     Some(false) => no = true,
@@ -56,11 +74,33 @@ impl Walk {
                 },
             }
         }
-        if no {
+        if !yes && !no {
+            let next = map.get("action").or_else(|| map.get("next_action")).and_then(Value::as_str);
+            no = self.verdicts.0
+                && depth > 0
+                && next.is_some_and(|next| ["fix", "rework", "revise"].iter().any(|word| next.contains(word)));
+        } else if let (Some(score), Some(least)) = (number(map, "score"), number(map, "threshold")) {
+            yes |= score >= least;
+        }
+        if depth <= 2 {
+            self.verdicts.0 |= yes;
+            self.verdicts.1 |= no;
+        }
+        if no && by_a_person {
             self.failed = true;
-            self.code(if yes { "verdicts disagree" } else { "verdict: fail" });
+            self.code("rejected_by_user");
+            return;
+        }
+        if no || (yes && self.verdicts.1 && depth <= 1) {
+            self.failed = true;
+            let disagree = (yes && no) || (self.verdicts.0 && self.verdicts.1 && depth <= 1);
+            self.code(if disagree { "verdicts disagree" } else { "verdict: fail" });
         }
     }
+}
+
+fn number(map: &Map<String, Value>, key: &str) -> Option<f64> {
+    map.get(key).and_then(Value::as_f64)
 }
 
 /// Whether a reply's field holds text or a tool call.

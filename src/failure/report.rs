@@ -36,7 +36,9 @@ pub enum Source {
 ///     .with_turn(4);
 /// assert_eq!(report.status, Some(429));
 /// ```
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+///
+/// Printed for debugging, secrets in it are masked.
+#[derive(Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Report {
     /// The failure value as the host has it: an error object, a text, `null` when there is none.
@@ -151,6 +153,24 @@ impl Report {
     }
 }
 
+impl fmt::Debug for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Report")
+            .field("value", &format_args!("{}", mask(&self.value.to_string())))
+            .field("source", &self.source)
+            .field("provider", &self.provider.as_deref().map(mask))
+            .field("model", &self.model.as_deref().map(mask))
+            .field("tool", &self.tool.as_deref().map(mask))
+            .field("status", &self.status)
+            .field("exit_code", &self.exit_code)
+            .field("signal", &self.signal.as_deref().map(mask))
+            .field("cancelled", &self.cancelled)
+            .field("turn", &self.turn)
+            .field("lane", &self.lane)
+            .finish()
+    }
+}
+
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         const SHOWN: usize = 200;
@@ -159,8 +179,10 @@ impl fmt::Display for Report {
             Value::Null => "no value".to_owned(),
             value => value.to_string(),
         };
-        let shown: String = text.chars().take(SHOWN).collect();
-        write!(f, "failed turn: {}", mask(&shown))
+        // More is looked at than shown, so that no secret is cut open and missed.
+        let read: String = text.chars().take(8 * SHOWN).collect();
+        let shown: String = mask(&read).chars().take(SHOWN).collect();
+        write!(f, "failed turn: {shown}")
     }
 }
 

@@ -132,7 +132,7 @@ impl Search {
         std::iter::from_fn(move || {
             let end = window.as_ref()?.end;
             // No built-in regex matches the empty text, so the search moves on.
-            let found = form?.captures_at(&text[..end], at).filter(|found| found[0].len() > 0)?;
+            let found = form?.captures_at(&text[..end], at).filter(|found| !found[0].is_empty())?;
             at = found.get(0)?.end();
             Some(found)
         })

@@ -1,6 +1,10 @@
 use std::borrow::Cow;
+use std::ops::Range;
 
-/// Keeps the head and the tail of a long text, cut at character boundaries.
+use super::redaction::secrets;
+
+/// Keeps the head and the tail of a long text, cut at character boundaries and through no secret:
+/// half of one could no longer be told.
 ///
 /// Causes stand at the end of logs and at the start of messages; the middle is noise.
 pub(crate) fn head_and_tail(text: &str, cap: usize) -> Cow<'_, str> {
@@ -9,7 +13,20 @@ pub(crate) fn head_and_tail(text: &str, cap: usize) -> Cow<'_, str> {
     }
     let head = floor(text, cap / 2);
     let tail = ceil(text, text.len() - cap / 2);
+    let head = secret_around(text, head).map_or(head, |secret| secret.start);
+    let tail = secret_around(text, tail).map_or(tail, |secret| secret.end);
     Cow::Owned(format!("{}\n…\n{}", &text[..head], &text[tail..]))
+}
+
+/// The secret that a cut at this place would go through.
+fn secret_around(text: &str, at: usize) -> Option<Range<usize>> {
+    /// Longer than keys and most tokens are.
+    const NEAR: usize = 2 * 1024;
+    let from = floor(text, at.saturating_sub(NEAR));
+    let near = &text[from..ceil(text, (at + NEAR).min(text.len()))];
+    let all = secrets(near).into_iter().map(|secret| from + secret.start..from + secret.end);
+    all.filter(|secret| (secret.start + 1..secret.end).contains(&at))
+        .reduce(|one, other| one.start.min(other.start)..one.end.max(other.end))
 }
 
 /// The first `cap` bytes at most, cut at a character boundary.
@@ -158,5 +175,17 @@ mod tests {
         let long = "é".repeat(1000) + "end";
         let cut = head_and_tail(&long, 101);
         assert!(cut.len() < 120 && cut.starts_with('é') && cut.ends_with("end"));
+    }
+
+    #[test]
+    fn no_cut_goes_through_a_secret() {
+        let secret = "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8";
+        for text in [format!("api_key = {secret} "), format!("sk-ant-{secret} "), format!("https://u:{secret}@h ")] {
+            let long = text.repeat(40);
+            for cap in 300..400 {
+                let cut = crate::failure::mask(&head_and_tail(&long, cap)).into_owned();
+                assert!(!cut.contains("a1B2") && !cut.contains("k1L2") && !cut.contains("q7R8"), "{cap}: {cut}");
+            }
+        }
     }
 }

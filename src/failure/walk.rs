@@ -5,12 +5,13 @@ use serde_json::{Map, Value};
 use super::Report;
 use super::evidence::{MAX_DEPTH, MAX_NODES, Shape};
 use super::json_text::{is_blank, open_json, whole_json};
+use super::repr::printed_objects;
 use super::text::{head, head_and_tail};
 
 /// The longest machine word that is kept.
-const MAX_CODE: usize = 120;
+pub(crate) const MAX_CODE: usize = 120;
 /// How many codes, headers and numbers are kept.
-const MAX_FACTS: usize = 64;
+pub(crate) const MAX_FACTS: usize = 64;
 
 /// Gathers facts and texts while going through a report's value, wrappers first.
 #[derive(Debug, Default)]
@@ -44,6 +45,10 @@ pub(crate) struct Walk {
     pub(crate) judged_reply: bool,
     pub(crate) has_reply: bool,
     role: Option<String>,
+    /// The result of one tool call: it may be empty.
+    tool_result: bool,
+    /// What verifiers' records in it say: yes, no.
+    pub(crate) verdicts: (bool, bool),
 }
 
 impl Walk {
@@ -67,6 +72,7 @@ impl Walk {
                 let text = head_and_tail(text, self.cap * 2);
                 match whole_json(&text) {
                     Some(value) => self.value(&value, 1),
+                    None if self.events(&text) => {}
                     None => {
                         self.bare_text = true;
                         self.text(&text, 0);
@@ -115,6 +121,13 @@ impl Walk {
         if self.empty_reply {
             return Shape::Empty;
         }
+        if self.tool_result && self.causes.is_empty() && self.outputs.iter().all(blank) {
+            return Shape::Success;
+        }
+        // What a model says is its answer, whatever it speaks about.
+        if self.has_reply && self.tool.is_none() && self.causes.is_empty() && !self.tool_result {
+            return Shape::Success;
+        }
         if shows_output || self.has_reply {
             let nothing = self.outputs.iter().all(blank) && self.tool.is_none() && !self.has_reply;
             return if nothing && self.causes.is_empty() { Shape::Empty } else { Shape::Output };
@@ -143,6 +156,19 @@ impl Walk {
         }
     }
 
+    /// Lines of events of an agent's run, one JSON object each: how the run ended decides.
+    fn events(&mut self, text: &str) -> bool {
+        let Some((failed, cause)) = super::command::end_of_events(text) else { return false };
+        match cause {
+            Some(cause) => {
+                self.failed = true;
+                self.value(&cause, 1);
+            }
+            None => self.verdict = Some(if failed { Shape::Empty } else { Shape::Success }),
+        }
+        true
+    }
+
     fn text(&mut self, text: &str, depth: usize) {
         if self.nodes > MAX_NODES {
             return;
@@ -150,27 +176,39 @@ impl Walk {
         self.nodes += 1;
         let text = head_and_tail(text, self.cap * 2);
         let (rest, embedded) = open_json(&text);
+        let printed = printed_objects(&rest);
         self.causes.push(rest.into_owned());
-        for value in embedded {
+        for value in embedded.into_iter().chain(printed) {
             self.value(&value, depth + 1);
         }
     }
 
     fn object(&mut self, map: &Map<String, Value>, depth: usize) {
         self.look_at_reply(map, depth);
-        self.look_at_verdicts(map);
+        self.look_at_verdicts(map, depth);
+        self.look_at_envelope(map);
+        self.tool_result |=
+            ["tool_use_id", "tool_call_id", "call_id", "toolCallId"].iter().any(|key| map.contains_key(*key));
         let has_message = map.keys().any(|key| matches!(plain(key).as_ref(), "message" | "msg" | "errormessage"));
         if has_message && ["name", "code", "stack"].iter().any(|key| map.get(*key).is_some_and(Value::is_string)) {
             self.failed = true;
         }
         // The wrapper's own words come before what it wraps.
         self.look_at_level(map);
+        let settled = ["ok", "success"].iter().any(|key| map.get(*key) == Some(&Value::Bool(true)))
+            || map.get("status").and_then(Value::as_u64).is_some_and(|status| (200..300).contains(&status));
         let mut inner = Vec::new();
         for (key, value) in map.iter().take(MAX_NODES) {
             if value.is_null() {
                 continue;
             }
             let name = plain(key);
+            // Earlier attempts of what worked in the end.
+            if settled
+                && matches!(name.as_ref(), "retries" | "attempts" | "previousattempts" | "tries" | "retryhistory")
+            {
+                continue;
+            }
             if !self.fact(&name, value, has_message) {
                 inner.push((name, value));
             }
@@ -240,6 +278,10 @@ impl Walk {
                     self.exit_code = Some(code);
                     self.failed |= code != 0;
                     self.worked |= code == 0;
+                    // As shells and as programs that start others tell a signal; 130 is the user's own.
+                    if matches!(code, 129 | 131..=159 | -64..=-3) {
+                        self.code("exit:signal");
+                    }
                 }
                 true
             }
@@ -311,13 +353,17 @@ impl Walk {
             }
             "output" | "content" | "text" | "rawoutput" | "formattedoutput" | "aggregatedoutput" | "result" => {
                 match value {
-                    Value::String(text) => self.outputs.push(head_and_tail(text, self.cap).into_owned()),
+                    Value::String(text) => match self.tool_result.then(|| exec_record(text)).flatten() {
+                        Some(record) => self.value(&record, depth + 1),
+                        None => self.outputs.push(head_and_tail(text, self.cap).into_owned()),
+                    },
                     other => self.value(other, depth + 1),
                 }
             }
             "message" | "msg" | "detail" | "details" | "errordescription" | "description" | "body" | "responsebody"
             | "raw" | "cause" | "data" | "metadata" | "failedgeneration" | "detailmessage" | "localizedmessage"
-            | "lastmessage" | "state" | "response" | "reason" | "inner" | "value" => self.value(value, depth + 1),
+            | "lastmessage" | "state" | "response" | "reason" | "inner" | "value" | "statusmsg" | "errmsg"
+            | "faultstring" | "finishmessage" => self.value(value, depth + 1),
             "title" if depth == 0 && alone => self.value(value, depth + 1),
             "title" => {
                 if let Some(title) = value.as_str() {
@@ -333,55 +379,13 @@ impl Walk {
             _ => {}
         }
     }
+}
 
-    fn status_or_code(&mut self, value: &Value) {
-        let number = value.as_i64().or_else(|| value.as_str()?.parse().ok());
-        match (number, value.as_str()) {
-            (Some(status @ 100..=599), _) => {
-                let status = u16::try_from(status).unwrap_or_default();
-                self.failed |= status >= 400;
-                self.worked |= status < 300;
-                // The innermost status that is an error wins over a wrapper's.
-                if status >= 400 || self.status.is_none() {
-                    self.status = Some(status);
-                }
-            }
-            (Some(0), _) => self.worked = true,
-            (Some(number), _) => {
-                self.failed = true;
-                self.code(&number.to_string());
-            }
-            (None, Some(word)) => self.code(&word.to_ascii_lowercase()),
-            (None, None) => {}
-        }
-    }
-
-    pub(crate) fn code(&mut self, word: &str) {
-        if !word.is_empty() && self.codes.len() < MAX_FACTS {
-            self.codes.push(head(word, MAX_CODE).to_owned());
-        }
-    }
-
-    fn number(&mut self, name: &str, value: &Value) -> bool {
-        let wait = name.contains("retry") || name.contains("resets");
-        match value {
-            Value::Number(number) => {
-                if self.numbers.len() < MAX_FACTS {
-                    self.numbers.push((name.to_owned(), number.to_string()));
-                }
-                true
-            }
-            Value::String(text) if wait && text.len() < MAX_CODE => {
-                self.numbers.push((name.to_owned(), text.clone()));
-                true
-            }
-            Value::Bool(flag) => {
-                self.code(&format!("{name}={flag}"));
-                true
-            }
-            _ => false,
-        }
-    }
+/// A tool's result that is a record of a command, written as JSON: its output and its exit code.
+fn exec_record(text: &str) -> Option<Value> {
+    let record = whole_json(text)?;
+    let exit = record.get("metadata")?.get("exit_code")?.as_i64()?;
+    (exit != 0 && record.get("output").is_some_and(Value::is_string)).then_some(record)
 }
 
 /// A key's name without case, underscores and hyphens.

@@ -5,7 +5,7 @@
 //! Our wording is our own. Compared are the verdict, the sleeps without jitter, the client's calls, the
 //! executions of each strategy, and the number of texts that are left for the next turn.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::pin::pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
@@ -207,7 +207,12 @@ impl Vector {
             verdict,
             sleeps_ms: sleeps.collect(),
             calls: self.0["api_calls"].as_array().into_iter().flatten().map(call).collect(),
-            asked: asked.map(|(name, tally)| format!("{name} {}", tally["attempts"])).collect(),
+            // Sorted, whatever order the program's maps keep.
+            asked: asked
+                .map(|(name, tally)| format!("{name} {}", tally["attempts"]))
+                .collect::<BTreeSet<_>>()
+                .into_iter()
+                .collect(),
             injections: usize::from(self.0["pending_correction"].is_string()),
         }
     }
@@ -250,7 +255,7 @@ impl Vector {
         match self.0["input"]["category"].as_str() {
             None => Ok(registry.detect_first(&report, now).into_failure()),
             Some(name) => match Category::parse(name) {
-                Some(category) => Ok(Some(registry.detect_category(&report, category, now))),
+                Some(category) => Ok(registry.detect_category(&report, category, now).into_failure()),
                 None => Err(name),
             },
         }

@@ -16,36 +16,72 @@
 use super::rule::Rule;
 
 mod access;
+mod cjk;
+mod cjk_limits;
+mod command;
+mod content_filter;
 mod context;
 mod edit;
+mod edit_match;
 mod environment;
 mod generated;
 mod guard;
 mod json;
+mod limits;
+mod local;
+mod locale;
+mod locale_machine;
+mod loops;
+mod model;
 mod network;
 mod pairing;
 mod quota;
+mod rejected;
+mod request;
+mod schema;
+mod sdk;
 mod server;
 mod status;
+mod storage;
 mod throttle;
 mod tool;
+mod transport;
+mod vendor_codes;
 mod verify;
 
 /// Every built-in rule.
 pub(crate) fn all() -> Vec<&'static Rule> {
     [
+        vendor_codes::RULES,
         quota::RULES,
         throttle::RULES,
+        cjk_limits::RULES,
         context::RULES,
+        local::RULES,
+        sdk::RULES,
         pairing::RULES,
         edit::RULES,
+        edit_match::RULES,
+        rejected::RULES,
+        loops::RULES,
+        content_filter::RULES,
         guard::RULES,
         json::RULES,
+        schema::RULES,
         generated::RULES,
+        model::RULES,
         access::RULES,
+        request::RULES,
+        transport::RULES,
         network::RULES,
+        cjk::RULES,
         server::RULES,
+        storage::RULES,
+        limits::RULES,
         environment::RULES,
+        locale_machine::RULES,
+        locale::RULES,
+        command::RULES,
         tool::RULES,
         verify::RULES,
         status::RULES,
