@@ -1,0 +1,23 @@
+//! The examples run, and say what they are there to show.
+
+use std::process::Command;
+
+/// What an example prints. `cargo test` builds all of them; a single test target needs `--examples` beside it.
+fn said(example: &str) -> String {
+    let test = std::env::current_exe().unwrap();
+    let built = test.parent().and_then(|deps| deps.parent()).unwrap().join("examples").join(example);
+    assert!(built.exists(), "{} is not built: cargo build --examples", built.display());
+    let dir = tempfile::tempdir().unwrap();
+    let output = Command::new(built).current_dir(dir.path()).output().unwrap();
+    let said = String::from_utf8(output.stdout).unwrap();
+    assert!(output.status.success(), "{example}: {said}{}", String::from_utf8_lossy(&output.stderr));
+    said
+}
+
+#[test]
+fn each_shows_a_recovery() {
+    for example in ["quickstart", "custom_strategy", "open_loop", "embedded", "fleet"] {
+        let said = said(example);
+        assert!(said.contains("recovered"), "{example}: {said}");
+    }
+}
