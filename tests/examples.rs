@@ -1,5 +1,5 @@
 //! The examples run, and say what they are there to show.
-
+#![allow(clippy::unwrap_used)]
 use std::process::Command;
 
 /// What an example prints. `cargo test` builds all of them; a single test target needs `--examples` beside it.
