@@ -85,6 +85,8 @@ pub(crate) static WELL: LazyLock<Search> = LazyLock::new(|| {
             r"|handles?|checks?|skips?|exits?|logs|reads|writes|uses|calls|waits|falls?|maps|throws|raises|treats|keeps|guards|rejects|requires|blocks)\b"
         ),
         r"(?i)\A(?:the )?file \S+ has been (?:successfully )?(?:updated|edited|created|written|saved|deleted)\b",
+        r"(?i)\Ax-ratelimit-(?:limit|remaining)[\w-]*: ?[1-9]",
+        r"(?i)\Arate limits?: (?:up to )?\d",
         r"(?i)\A(?:web )?search results (?:for|from)\b",
         r"\A\s*[-*] \[[ xX]\] ",
         r"(?i)\bnow (?:all )?(?:the )?(?:tests? )?(?:pass|work|green|fixed)",

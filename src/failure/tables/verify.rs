@@ -55,8 +55,6 @@ pub(crate) const RULES: &[Rule] = &[
         kind: &Kind::VerifierContradiction,
         rank: 85,
         phrases: &[
-            "verifiererror",
-            "judgeerror",
             "verifier crashed*",
             "verifier returned no*",
             "verifier gave no*",
@@ -71,7 +69,6 @@ pub(crate) const RULES: &[Rule] = &[
             "no verdict*",
             "reviewer returned no*",
         ],
-        codes: &["verifiererror", "judgeerror", "verifier_error"],
         yes: "VerifierError: the judge model returned no verdict",
         no: "the judge returned a verdict: fail",
         ..Rule::BASE
