@@ -30,6 +30,8 @@ mod views;
 
 #[cfg(test)]
 mod faults;
+#[cfg(test)]
+mod power;
 
 pub use collector::{EpisodeOutcome, RecoveryMetricsCollector};
 pub use error::StateError;
