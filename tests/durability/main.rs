@@ -1,0 +1,16 @@
+//! What a state directory survives: kills at any moment and at any call, errors of the system, disks that
+//! are full, read-only, slow or gone. `docs/reliability.md` says what is promised and how to run more of it.
+#![cfg(target_os = "linux")]
+#![allow(clippy::unwrap_used)]
+
+mod child;
+mod damage;
+mod faults;
+mod kills;
+mod load;
+mod shim;
+
+/// How often to do something: `usual`, or what this variable of the environment asks for.
+fn times(variable: &str, usual: usize) -> usize {
+    std::env::var(variable).ok().and_then(|text| text.parse().ok()).unwrap_or(usual)
+}
