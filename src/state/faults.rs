@@ -23,6 +23,17 @@ struct Countdown {
     failed: Option<&'static str>,
 }
 
+/// What the system says of a disk that fails, is full, forbidden or read-only, of too many open files, and
+/// of a call that a signal broke.
+const SAYS: [io::ErrorKind; 6] = [
+    io::ErrorKind::Other,
+    io::ErrorKind::StorageFull,
+    io::ErrorKind::PermissionDenied,
+    io::ErrorKind::ReadOnlyFilesystem,
+    io::ErrorKind::QuotaExceeded,
+    io::ErrorKind::Interrupted,
+];
+
 impl Fault {
     fn at(fail_at: usize) -> Self {
         Self(Arc::new(Mutex::new(Countdown { fail_at, ..Countdown::default() })))
@@ -35,7 +46,7 @@ impl Fault {
             return Ok(());
         }
         state.failed = Some(name);
-        Err(io::Error::other(format!("injected into {name}")))
+        Err(io::Error::new(SAYS[state.fail_at % SAYS.len()], format!("injected into {name}")))
     }
 
     fn failed(&self) -> Option<&'static str> {

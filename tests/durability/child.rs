@@ -55,6 +55,7 @@ fn the_child_plays_its_role() {
     let dir = PathBuf::from(dir);
     match role.split_once(' ').unwrap_or((&role, "")) {
         ("recover", seed) => super::load::recover_for_ever(&dir, seed.parse().unwrap()),
+        ("store", _) => super::load::save_for_ever(&dir),
         ("save", _) => super::load::save_a_little(&dir),
         ("fault", kind) => super::faults::live_through(kind, &dir),
         other => panic!("no role {other:?}"),

@@ -5,7 +5,7 @@ use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;
 
-use backstop::state::{FileStore, FileStoreOptions, RecoveryStateStore, StateRecord};
+use backstop::state::{FileStore, FileStoreOptions, RecoveryStateStore, StateNote, StateRecord};
 use backstop::{Answer, RecoveryConfig, RecoveryEngine, SessionId};
 
 use super::child::say;
@@ -57,11 +57,7 @@ pub fn builder(dir: &Path, effects: &Effects) -> backstop::engine::EngineBuilder
 pub async fn recover_for_ever(dir: &Path, seed: u64) {
     let effects = Effects::of(dir);
     let engine = builder(dir, &effects).seed(seed).spawn().await.unwrap();
-    let temporary = |name: &str| name.ends_with(".new");
-    let left = ["state", "state/backstop"].map(|sub| std::fs::read_dir(dir.join(sub)).unwrap());
-    let left =
-        left.into_iter().flatten().filter(|entry| temporary(entry.as_ref().unwrap().file_name().to_str().unwrap()));
-    say(format_args!("ready {} {}", left.count(), engine.open_episodes().len()));
+    say(format_args!("ready {} {}", temporary_files(dir), engine.open_episodes().len()));
     for number in 0..SESSIONS {
         let (engine, effects) = (engine.clone(), effects.clone());
         tokio::spawn(async move {
@@ -71,6 +67,36 @@ pub async fn recover_for_ever(dir: &Path, seed: u64) {
         });
     }
     std::future::pending().await
+}
+
+fn temporary_files(dir: &Path) -> usize {
+    let entries = ["state", "state/backstop"].map(|sub| std::fs::read_dir(dir.join(sub)).unwrap());
+    let names = entries.into_iter().flatten().map(|entry| entry.unwrap().file_name());
+    names.filter(|name| name.to_string_lossy().ends_with(".new")).count()
+}
+
+/// Batches of records, each its session's next, until the process is killed.
+pub fn save_for_ever(dir: &Path) {
+    let options = FileStoreOptions { snapshot_above: 4_096, ..FileStoreOptions::default() };
+    let (mut store, notes) = FileStore::open(dir.join("state"), options).unwrap();
+    let is_harmless = |note: &StateNote| matches!(note, StateNote::TornTail { .. });
+    assert!(notes.iter().all(is_harmless), "{notes:?}");
+    say(format_args!("ready {} 0", temporary_files(dir)));
+    for round in 0.. {
+        let names: Vec<_> = (0..=round % 4).map(|place| format!("s{}", (round + place) % SESSIONS)).collect();
+        let next = |name: &String| {
+            let known = store.load(&SessionId::new(name.as_str()).unwrap()).unwrap();
+            record(name, known.map_or(0, |record| record.revision) + 1)
+        };
+        let batch: Vec<_> = names.iter().map(next).collect();
+        store.append(&batch).unwrap();
+        for record in &batch {
+            say(format_args!("acked {} {}", record.session, record.revision));
+        }
+        if round % 5 == 0 {
+            store.refresh_views(3).unwrap();
+        }
+    }
 }
 
 pub async fn run_once(engine: &RecoveryEngine, effects: &Effects, number: usize) -> bool {

@@ -14,3 +14,10 @@ mod shim;
 fn times(variable: &str, usual: usize) -> usize {
     std::env::var(variable).ok().and_then(|text| text.parse().ok()).unwrap_or(usual)
 }
+
+/// A directory on a disk in memory, if there is one: a kill does not ask whether a sync was quick, and the
+/// tests are over sooner. With `BACKSTOP_ON_DISK` set it is on the real one.
+fn scratch() -> tempfile::TempDir {
+    let quick = (std::env::var_os("BACKSTOP_ON_DISK").is_none()).then(|| tempfile::tempdir_in("/dev/shm").ok());
+    quick.flatten().unwrap_or_else(|| tempfile::tempdir().unwrap())
+}
