@@ -57,6 +57,7 @@ fn the_child_plays_its_role() {
         ("recover", seed) => super::load::recover_for_ever(&dir, seed.parse().unwrap()),
         ("store", _) => super::load::save_for_ever(&dir),
         ("save", _) => super::load::save_a_little(&dir),
+        ("slow", _) => super::slow::shut_down_in_the_middle(&dir),
         ("fault", kind) => super::faults::live_through(kind, &dir),
         other => panic!("no role {other:?}"),
     }

@@ -12,7 +12,7 @@ use super::{scratch, times};
 
 /// What is known from outside of the sessions of one directory.
 #[derive(Default)]
-struct Known {
+pub struct Known {
     /// The last episode whose end was told, per session.
     told: BTreeMap<String, u64>,
     kills: usize,
@@ -21,7 +21,7 @@ struct Known {
 }
 
 impl Known {
-    fn hear(&mut self, line: &str) {
+    pub fn hear(&mut self, line: &str) {
         let words: Vec<&str> = line.split(' ').collect();
         match words[..] {
             ["ready", temporary, open] => {
@@ -41,7 +41,7 @@ impl Known {
     }
 
     /// What is on disk right after a kill, against what was told and done.
-    fn check(&self, dir: &Path) {
+    pub fn check(&self, dir: &Path) {
         let look = FileStore::inspect(dir.join("state")).unwrap();
         assert_eq!(look.unreadable_bytes(), 0);
         let effects = std::fs::read_to_string(dir.join("effects")).unwrap_or_default();

@@ -9,6 +9,7 @@ mod faults;
 mod kills;
 mod load;
 mod shim;
+mod slow;
 
 /// How often to do something: `usual`, or what this variable of the environment asks for.
 fn times(variable: &str, usual: usize) -> usize {

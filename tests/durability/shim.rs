@@ -10,7 +10,7 @@ use backstop::state::{FileStore, FileStoreOptions, RecoveryStateStore, StateNote
 use super::child::{child, whole};
 
 /// The shim, built once; `None` where there is no C compiler.
-fn shim() -> Option<&'static Path> {
+pub fn shim() -> Option<&'static Path> {
     static SHIM: OnceLock<Option<PathBuf>> = OnceLock::new();
     let build = || {
         let library = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("shim-{}.so", std::process::id()));
