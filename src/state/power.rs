@@ -7,147 +7,15 @@
 
 use std::collections::BTreeMap;
 use std::io;
-use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use proptest::prelude::*;
 
-use super::disk::{Disk, DiskFile, Name};
 use super::lock::Lock;
+use super::platter::{Dice, Lies, Platter};
+use super::played::Model;
 use super::{FileStore, FileStoreOptions, RecoveryStateStore, StateNote, StateRecord, place};
 use crate::failure::SessionId;
-
-/// What the disk writes at once: small, so that a record spans several.
-const BLOCK: usize = 48;
-
-/// One thing that is not synced yet.
-#[derive(Clone)]
-enum Change {
-    Write { at: usize, bytes: Vec<u8> },
-    Cut { to: usize },
-}
-
-#[derive(Clone, Default)]
-struct Content {
-    durable: Vec<u8>,
-    pending: Vec<Change>,
-}
-
-impl Content {
-    /// What programs see.
-    fn seen(&self) -> Vec<u8> {
-        let mut bytes = self.durable.clone();
-        self.pending.iter().for_each(|change| apply(&mut bytes, change));
-        bytes
-    }
-}
-
-fn apply(bytes: &mut Vec<u8>, change: &Change) {
-    match change {
-        Change::Write { at, bytes: new } => {
-            bytes.resize(bytes.len().max(at + new.len()), 0);
-            bytes[*at..at + new.len()].copy_from_slice(new);
-        }
-        Change::Cut { to } => bytes.truncate(*to),
-    }
-}
-
-#[derive(Clone)]
-enum Naming {
-    Put { name: String, file: usize },
-    Gone { name: String },
-    Moved { from: String, to: String, file: usize },
-}
-
-#[derive(Clone, Default)]
-struct Names {
-    durable: BTreeMap<String, usize>,
-    pending: Vec<Naming>,
-}
-
-impl Names {
-    fn seen(&self) -> BTreeMap<String, usize> {
-        let mut names = self.durable.clone();
-        self.pending.iter().for_each(|change| rename(&mut names, change));
-        names
-    }
-}
-
-fn rename(names: &mut BTreeMap<String, usize>, change: &Naming) {
-    match change {
-        Naming::Put { name, file } => drop(names.insert(name.clone(), *file)),
-        Naming::Gone { name } => drop(names.remove(name)),
-        Naming::Moved { from, to, file } => {
-            names.remove(from);
-            names.insert(to.clone(), *file);
-        }
-    }
-}
-
-/// What a disk claims to do and does not: protocols that must be seen to fail.
-#[derive(Clone, Copy, Default)]
-struct Lies {
-    files: bool,
-    names: bool,
-}
-
-/// Two directories, ours and the shared one, and all files.
-#[derive(Clone, Default)]
-struct Platter {
-    files: Vec<Content>,
-    dirs: [Names; 2],
-    lies: Lies,
-}
-
-/// A number generator for the states that are too many to try them all.
-struct Dice(u64);
-
-impl Dice {
-    fn throw(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        crate::policy::seed::mix(self.0, 1)
-    }
-}
-
-impl Platter {
-    /// Everything unsynced, in pieces.
-    fn pieces(&self) -> usize {
-        let blocks = |change: &Change| match change {
-            Change::Write { bytes, .. } => bytes.len().div_ceil(BLOCK),
-            Change::Cut { .. } => 1,
-        };
-        let files = self.files.iter().flat_map(|file| &file.pending).map(blocks).sum::<usize>();
-        files + self.dirs.iter().map(|dir| dir.pending.len()).sum::<usize>()
-    }
-
-    /// The state that a power cut leaves when just these pieces had reached the disk.
-    fn cut(&self, mut kept: impl FnMut() -> bool) -> Self {
-        let mut left = Self { lies: self.lies, ..Self::default() };
-        for file in &self.files {
-            let mut bytes = file.durable.clone();
-            for change in &file.pending {
-                match change {
-                    Change::Cut { .. } if kept() => apply(&mut bytes, change),
-                    Change::Cut { .. } => {}
-                    Change::Write { at, bytes: new } => {
-                        for (number, block) in new.chunks(BLOCK).enumerate() {
-                            if kept() {
-                                let block = Change::Write { at: at + number * BLOCK, bytes: block.to_vec() };
-                                apply(&mut bytes, &block);
-                            }
-                        }
-                    }
-                }
-            }
-            left.files.push(Content { durable: bytes, pending: vec![] });
-        }
-        for (dir, into) in self.dirs.iter().zip(&mut left.dirs) {
-            into.durable = dir.durable.clone();
-            dir.pending.iter().filter(|_| kept()).for_each(|change| rename(&mut into.durable, change));
-        }
-        left
-    }
-}
 
 /// Who is written after a start.
 const NEXT: &str = "next";
@@ -180,8 +48,8 @@ impl Found {
     }
 }
 
-struct Machine {
-    platter: Platter,
+pub(super) struct Machine {
+    pub platter: Platter,
     expected: Expected,
     found: Found,
     dice: Dice,
@@ -200,7 +68,7 @@ struct Place {
 }
 
 impl Machine {
-    fn look(&mut self) {
+    pub fn look(&mut self) {
         if self.states_per_call == 0 {
             return;
         }
@@ -223,7 +91,7 @@ impl Machine {
         }
     }
 
-    fn call(&mut self) -> io::Result<()> {
+    pub fn call(&mut self) -> io::Result<()> {
         let Some(left) = &mut self.fails_in else { return Ok(()) };
         *left = left.wrapping_sub(1);
         if *left == 0 { Err(io::Error::other("injected")) } else { Ok(()) }
@@ -272,7 +140,7 @@ fn record(session: &str, revision: u64) -> StateRecord {
     StateRecord { session, revision, memory: Some(memory.into_bytes().into()) }
 }
 
-type Shared = Arc<Mutex<Machine>>;
+pub(super) type Shared = Arc<Mutex<Machine>>;
 
 fn machine(platter: Platter, lock: Arc<Place>, states_per_call: usize, seed: u64) -> Shared {
     let (expected, found) = (Expected::new(), Found::default());
@@ -292,160 +160,6 @@ fn a_place() -> Arc<Place> {
     let own = place::prepare(dir.path(), super::file::OWN).unwrap();
     let lock = Lock::take(&own).unwrap();
     Arc::new(Place { dir, lock })
-}
-
-struct Model {
-    machine: Shared,
-    dir: usize,
-}
-
-struct Opened {
-    machine: Shared,
-    file: usize,
-    dir: usize,
-    name: String,
-}
-
-fn missing() -> io::Error {
-    io::ErrorKind::NotFound.into()
-}
-
-impl Model {
-    fn change(&self, change: impl FnOnce(&BTreeMap<String, usize>) -> io::Result<Naming>) -> io::Result<()> {
-        let mut machine = self.machine.lock().unwrap();
-        machine.call()?;
-        let change = change(&machine.platter.dirs[self.dir].seen())?;
-        machine.platter.dirs[self.dir].pending.push(change);
-        machine.look();
-        Ok(())
-    }
-
-    fn find(&self, name: &str) -> io::Result<usize> {
-        let machine = self.machine.lock().unwrap();
-        machine.platter.dirs[self.dir].seen().get(name).copied().ok_or_else(missing)
-    }
-
-    fn opened(&self, name: &str, file: usize) -> Box<dyn DiskFile> {
-        Box::new(Opened { machine: Arc::clone(&self.machine), file, dir: self.dir, name: name.to_owned() })
-    }
-}
-
-impl Disk for Model {
-    fn names(&self) -> io::Result<Vec<Name>> {
-        let names = self.machine.lock().unwrap().platter.dirs[self.dir].seen();
-        Ok(names.into_keys().map(|name| Name { name, regular: true }).collect())
-    }
-
-    fn read(&self, name: &str, _: u64) -> io::Result<Vec<u8>> {
-        let file = self.find(name)?;
-        Ok(self.machine.lock().unwrap().platter.files[file].seen())
-    }
-
-    fn create(&mut self, name: &str) -> io::Result<Box<dyn DiskFile>> {
-        let file = {
-            let mut machine = self.machine.lock().unwrap();
-            machine.platter.files.push(Content::default());
-            machine.platter.files.len() - 1
-        };
-        self.change(|_| Ok(Naming::Put { name: name.to_owned(), file }))?;
-        Ok(self.opened(name, file))
-    }
-
-    fn append(&mut self, name: &str) -> io::Result<Box<dyn DiskFile>> {
-        self.machine.lock().unwrap().call()?;
-        Ok(self.opened(name, self.find(name)?))
-    }
-
-    fn rename(&mut self, from: &str, to: &str) -> io::Result<()> {
-        self.change(|names| {
-            let file = *names.get(from).ok_or_else(missing)?;
-            Ok(Naming::Moved { from: from.to_owned(), to: to.to_owned(), file })
-        })
-    }
-
-    fn link(&mut self, from: &str, to: &str) -> io::Result<()> {
-        self.change(|names| Ok(Naming::Put { name: to.to_owned(), file: *names.get(from).ok_or_else(missing)? }))
-    }
-
-    fn remove(&mut self, name: &str) -> io::Result<()> {
-        self.change(|names| {
-            names.get(name).ok_or_else(missing)?;
-            Ok(Naming::Gone { name: name.to_owned() })
-        })
-    }
-
-    fn sync(&mut self) -> io::Result<()> {
-        let mut machine = self.machine.lock().unwrap();
-        machine.call()?;
-        if !machine.platter.lies.names {
-            let names = &mut machine.platter.dirs[self.dir];
-            names.durable = names.seen();
-            names.pending.clear();
-        }
-        machine.look();
-        Ok(())
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        Path::new("/model").join(name)
-    }
-}
-
-impl Opened {
-    fn with(&self, change: impl FnOnce(&mut Content)) {
-        let mut machine = self.machine.lock().unwrap();
-        change(&mut machine.platter.files[self.file]);
-        machine.look();
-    }
-
-    fn call(&self) -> io::Result<()> {
-        self.machine.lock().unwrap().call()
-    }
-}
-
-impl DiskFile for Opened {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
-        let called = self.call();
-        // A write that fails has written half.
-        let written = if called.is_ok() { bytes } else { &bytes[..bytes.len() / 2] };
-        self.with(|file| {
-            let at = file.seen().len();
-            file.pending.push(Change::Write { at, bytes: written.to_vec() });
-        });
-        called
-    }
-
-    fn sync(&mut self) -> io::Result<()> {
-        if let Err(error) = self.call() {
-            // What was not synced is given up, and reads as if it had been: so Linux does it.
-            self.with(|file| {
-                let length = file.seen().len();
-                file.durable.resize(length, 0);
-                file.pending.clear();
-            });
-            return Err(error);
-        }
-        let lies = self.machine.lock().unwrap().platter.lies.files;
-        self.with(|file| {
-            if !lies {
-                file.durable = file.seen();
-                file.pending.clear();
-            }
-        });
-        Ok(())
-    }
-
-    fn truncate(&mut self, to: u64) -> io::Result<()> {
-        self.call()?;
-        self.with(|file| file.pending.push(Change::Cut { to: to as usize }));
-        Ok(())
-    }
-
-    fn check_named(&self) -> io::Result<()> {
-        let machine = self.machine.lock().unwrap();
-        let named = machine.platter.dirs[self.dir].seen().get(&self.name).copied();
-        if named == Some(self.file) { Ok(()) } else { Err(missing()) }
-    }
 }
 
 #[derive(Debug, Clone)]
@@ -511,8 +225,7 @@ fn run(steps: &[Step], lies: Lies, states_per_call: usize, place: &Arc<Place>) -
         }
     }
     drop(store);
-    let found = shared.lock().unwrap().found;
-    found
+    shared.lock().unwrap().found
 }
 
 /// How many states are tried: `BACKSTOP_CUT_STATES` asks for more.

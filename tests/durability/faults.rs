@@ -72,7 +72,7 @@ fn begin(kind: &str, dir: &Path) {
             let filler = vec![0; 1 << 20];
             let _ = fs::write(state.join("filler"), filler);
         }
-        "forbidden" => fs::set_permissions(&state, fs::Permissions::from_mode(0)).unwrap(),
+        "forbidden" => fs::set_permissions(&state, fs::Permissions::from_mode(0o000)).unwrap(),
         "removed" => {
             fs::remove_dir_all(&state).unwrap();
             // A file in its place: it cannot be made anew.
