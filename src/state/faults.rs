@@ -257,3 +257,26 @@ fn a_crash_right_after_any_failed_call_loses_nothing_that_was_acknowledged() {
         }
     });
 }
+
+#[test]
+fn a_copy_whose_name_may_not_be_durable_stays_out_of_date() {
+    let mut seen = 0;
+    for fail_at in 1.. {
+        let (dir, fault) = (tempfile::tempdir().unwrap(), Fault::at(fail_at));
+        std::fs::write(dir.path().join("recovery-a.json"), "{}").unwrap();
+        let Ok((mut store, _)) = open(dir.path(), &fault, 1 << 20) else { continue };
+        if store.append(&[record("a", 1)]).is_err() {
+            continue;
+        }
+        let refreshed = store.refresh_views(10);
+        match fault.failed() {
+            None => break,
+            Some("sync of the directory") if refreshed.is_err() => {
+                seen += 1;
+                assert!(store.refresh_views(0).unwrap() > 0, "it counts as shown");
+            }
+            Some(_) => {}
+        }
+    }
+    assert_eq!(seen, 1);
+}
