@@ -8,6 +8,7 @@ use tokio::time::Instant;
 
 use super::events::EngineEvent;
 use super::messages::{MetricsMsg, PersistenceMsg, SaveAck, SessionMsg};
+use super::outage::Outage;
 use super::remembered::Draft;
 use super::shared::Shared;
 use super::writer::{Entry, Writer};
@@ -242,7 +243,7 @@ impl PersistenceState {
         let mut is_durable = true;
         let failed = match result {
             Ok(()) => {
-                self.recovered();
+                self.recovered(&batch);
                 false
             }
             // Nothing of the batch was written for the sake of one record: the others go on without it.
@@ -277,6 +278,7 @@ impl PersistenceState {
             return others;
         }
         queue.has_lost = true;
+        Outage::refuse(&mut queue.outage, session, self.args.shared.now());
         queue.put_back(others);
         hopeless
     }
@@ -285,7 +287,13 @@ impl PersistenceState {
         self.args.shared.send_if_live(session, SessionMsg::Saved { ack, durable });
     }
 
-    fn recovered(&mut self) {
+    fn recovered(&mut self, batch: &[Entry]) {
+        let mut queue = self.args.writer.queue();
+        if queue.outage.as_ref().is_some_and(|outage| outage.until.is_none()) {
+            let now = self.args.shared.now();
+            batch.iter().for_each(|entry| Outage::written(&mut queue.outage, &entry.draft.session, now));
+        }
+        drop(queue);
         if std::mem::take(&mut self.failing) {
             tracing::warn!("recovery state reaches the disk again");
             self.args.shared.events.publish(EngineEvent::DurableAgain);
@@ -299,6 +307,7 @@ impl PersistenceState {
             let mut queue = self.args.writer.queue();
             for entry in batch {
                 let newer = |known: &Draft| known.revision > entry.draft.revision;
+                Outage::refuse(&mut queue.outage, &entry.draft.session, now);
                 if !queue.refused.get(&entry.draft.session).is_some_and(newer) {
                     queue.refused.insert(entry.draft.session.clone(), entry.draft.clone());
                 }

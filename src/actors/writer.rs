@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::oneshot;
 
 use super::messages::SaveAck;
+use super::outage::Outage;
 use super::remembered::Draft;
 use crate::failure::SessionId;
 use crate::state::{RecoveryStateStore, StateError};
@@ -38,6 +39,8 @@ pub(crate) struct Queue {
     pub refused: BTreeMap<SessionId, Draft>,
     /// A record that no trying helps is in memory only.
     pub has_lost: bool,
+    /// The last time in which records were refused, and whose.
+    pub outage: Option<Outage>,
     /// Refused records are due again, although nothing new is to be written.
     pub retry: bool,
     /// A record is queued that somebody waits for.

@@ -6,8 +6,8 @@ use tokio::sync::{OnceCell, oneshot};
 
 use super::{EngineBuilder, SessionHandle, Shutdown};
 use crate::actors::{
-    Collected, DetectorMsg, EngineError, EventStream, LanePermit, LanePressure, MetricsMsg, Permit, RecoveryMsg,
-    Refused, Room, SessionMsg, SessionStatus, Shared, ask,
+    Collected, DetectorMsg, EngineError, EventStream, LanePermit, LanePressure, MetricsMsg, Outage, Permit, Queue,
+    RecoveryMsg, Refused, Room, SessionMsg, SessionStatus, Shared, ask,
 };
 use crate::failure::{Detection, ErrorPattern, LaneKey, PatternRegistry, Report, SessionId};
 use crate::policy::config::PatternSpec;
@@ -185,7 +185,14 @@ impl RecoveryEngine {
     /// What recovery has done so far. Sessions report when an episode ends, so the last moments may
     /// still be on their way.
     pub fn metrics(&self) -> RecoveryMetricsSnapshot {
-        crate::actors::snapshot(&self.collected)
+        let outage = |queue: &Queue| queue.outage.as_ref().map_or(0, |outage| outage.not_durable.len());
+        let sessions_not_durable = outage(&self.shared.writer.queue()) as u64;
+        RecoveryMetricsSnapshot { sessions_not_durable, ..crate::actors::snapshot(&self.collected) }
+    }
+
+    /// The last time in which records did not reach the disk, if there was one, and whose they were (R10).
+    pub fn last_outage(&self) -> Option<Outage> {
+        self.shared.writer.queue().outage.clone()
     }
 
     /// The same, once everything that was sent before is counted.

@@ -86,7 +86,11 @@ impl FileStore {
         let state: PathBuf = dir.as_ref().components().collect();
         let own = place::prepare(&state, OWN)?;
         let lock = Lock::take(&own)?;
-        Self::on(Box::new(Directory::new(own)), Box::new(Directory::new(&state)), lock, state, options)
+        let disk = Directory::new(&own);
+        if super::log::segments(&disk)?.is_empty() {
+            place::sync_way(&own).map_err(|source| StateError::Open { path: state.clone(), source })?;
+        }
+        Self::on(Box::new(disk), Box::new(Directory::new(&state)), lock, state, options)
     }
 
     /// The same on any two disks.

@@ -38,6 +38,12 @@ impl Lock {
         Ok(Self { dir: dir.to_owned(), file })
     }
 
+    /// The same file a second time, for disks that are only played.
+    #[cfg(test)]
+    pub fn again(&self) -> io::Result<Self> {
+        Ok(Self { dir: self.dir.clone(), file: self.file.try_clone()? })
+    }
+
     /// Whether the lock still guards the directory: it and the lock's file are those that were locked.
     pub fn holds(&self) -> bool {
         check_named(&self.file, &self.dir.join(NAME)).is_ok()

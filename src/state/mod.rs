@@ -30,6 +30,12 @@ mod views;
 
 #[cfg(test)]
 mod faults;
+#[cfg(test)]
+mod platter;
+#[cfg(test)]
+mod played;
+#[cfg(test)]
+mod power;
 
 pub use collector::{EpisodeOutcome, RecoveryMetricsCollector};
 pub use error::StateError;

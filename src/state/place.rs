@@ -89,6 +89,17 @@ pub(super) fn sync_dir(dir: &Path) -> io::Result<()> {
     if cfg!(unix) { File::open(dir)?.sync_all() } else { Ok(()) }
 }
 
+/// Makes the names on the way to a directory durable: a killed process may have created them, and not come
+/// to sync them. What lies above its parent may be another's and closed to us.
+pub(super) fn sync_way(dir: &Path) -> io::Result<()> {
+    let mut above = dir.ancestors().skip(1).map(|dir| if dir.as_os_str().is_empty() { Path::new(".") } else { dir });
+    above.next().map_or(Ok(()), sync_dir)?;
+    for dir in above {
+        let _ = sync_dir(dir);
+    }
+    Ok(())
+}
+
 /// Creates a file that must not exist yet, to append to.
 pub(super) fn create_file(path: &Path) -> io::Result<File> {
     let file = private(OpenOptions::new().append(true).create_new(true)).open(path)?;

@@ -49,11 +49,15 @@ impl Views {
 
     /// Writes or removes up to this many views. One that fails stays stale and does not stop the others.
     pub fn refresh(&mut self, index: &Index, at_most: usize) -> Result<(), StateError> {
-        let (mut failed, mut first_error, mut changed) = (vec![], None, 0);
+        let (mut failed, mut done, mut first_error, mut changed) = (vec![], vec![], None, 0);
         for _ in 0..LOOKED_AT.max(at_most) {
             let Some(session) = (changed < at_most).then(|| self.next()).flatten() else { break };
             match self.refresh_one(&session, index) {
-                Ok(has_changed) => changed += usize::from(has_changed),
+                Ok(false) => {}
+                Ok(true) => {
+                    changed += 1;
+                    done.push(session);
+                }
                 Err(source) => {
                     changed += 1;
                     let path = self.disk.path(&view_name(&session));
@@ -66,6 +70,8 @@ impl Views {
             && let Err(source) = self.disk.sync()
         {
             first_error.get_or_insert(StateError::View { path: self.disk.path(""), source });
+            // A power cut may bring the old ones back.
+            failed.append(&mut done);
         }
         self.stale.extend(failed);
         first_error.map_or(Ok(()), Err)

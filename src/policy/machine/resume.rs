@@ -42,6 +42,7 @@ impl Episode {
         self.redoer = redoer;
         self.new_epoch();
         self.note(now, NoteKind::Remark { text: "resumed after a restart".into() });
+        self.spend_for_doubt(plan, now);
         let may_have_been_redone =
             matches!(self.phase, Phase::Saving { .. } | Phase::Carrying { .. } | Phase::Redoing { .. });
         if may_have_been_redone && looked == Looked::Worked {
@@ -58,6 +59,20 @@ impl Episode {
             return self.enter_chain_of(Arc::clone(&self.error), plan, now);
         }
         self.resume_before_redo(plan, now)
+    }
+
+    /// Newer records of the episode may be lost: a restart must not refill the budget, so that half of it
+    /// counts as spent once the episode goes on.
+    pub fn doubt(&mut self) {
+        self.doubted = true;
+    }
+
+    fn spend_for_doubt(&mut self, plan: &Plan, now: Timestamp) {
+        if std::mem::take(&mut self.doubted) {
+            self.executions = self.executions.max(plan.limits().max_total_attempts.div_ceil(2));
+            let text = "its log was damaged: half of max_total_attempts counts as spent";
+            self.note(now, NoteKind::Remark { text: text.into() });
+        }
     }
 
     /// Gives the episode another deadline.
