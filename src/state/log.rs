@@ -115,6 +115,12 @@ impl Log {
         matches!(self.writer, Writer::Broken)
     }
 
+    /// Trusts the segment no more: live records go to a new one before anything is appended.
+    pub fn abandon(&mut self, why: &'static str) -> StateError {
+        self.writer = Writer::Broken;
+        self.save_error(io::Error::new(io::ErrorKind::NotFound, why))
+    }
+
     /// Whether the log has grown well past its live content.
     pub fn wants_snapshot(&self, live: u64, above: u64) -> bool {
         self.length > above && self.length > 2 * live && self.length >= self.snapshot_from
@@ -242,13 +248,19 @@ pub(super) fn name(segment: u64) -> String {
     format!("log-{segment:08}")
 }
 
+/// Whether a segment's file may have this name.
+pub(super) fn is_segment(text: &str) -> bool {
+    number(text).is_some()
+}
+
+fn number(text: &str) -> Option<u64> {
+    let number = text.strip_prefix("log-")?.parse().ok()?;
+    (name(number) == text).then_some(number)
+}
+
 /// The segments' numbers, the oldest first, and whether each is a regular file.
 pub(super) fn segments(disk: &dyn Disk) -> Result<Vec<(u64, bool)>, StateError> {
     let names = disk.names().map_err(|source| open_error(&disk.path(""), source))?;
-    let number = |text: &str| -> Option<u64> {
-        let number = text.strip_prefix("log-")?.parse().ok()?;
-        (name(number) == text).then_some(number)
-    };
     let mut found: Vec<_> = names.into_iter().filter_map(|entry| Some((number(&entry.name)?, entry.regular))).collect();
     found.sort_unstable();
     Ok(found)

@@ -6,6 +6,7 @@ mod conformance;
 mod crash;
 mod damage;
 mod import;
+mod promises;
 mod refusal;
 mod safety;
 mod views;

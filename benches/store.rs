@@ -1,0 +1,310 @@
+//! What a durable update costs beside a bare log, a database and a synced file per update; what a restart
+//! costs; and that neither a session's history nor the number of sessions makes an attempt dearer.
+//!
+//! Ratios are taken within one run. `benches/sqlite` runs the same with SQLite beside it.
+
+use std::fs::{self, File};
+use std::io::Write;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use backstop::policy::Durability;
+use backstop::state::{FileStore, FileStoreOptions, RecoveryStateStore, StateRecord};
+use backstop::{RecoveryEngine, SessionId};
+use tokio::runtime::Runtime;
+use tokio::sync::oneshot;
+
+mod common;
+
+use common::{builder, recover, sessions, spread};
+
+/// Something that makes batches of records durable.
+pub trait Log: Send {
+    /// Durable when it returns.
+    fn append(&mut self, batch: &[StateRecord]);
+}
+
+/// A log's name, and how one is made in an empty directory.
+pub type Contender = (&'static str, fn(&Path) -> Box<dyn Log>);
+
+impl Log for FileStore {
+    fn append(&mut self, batch: &[StateRecord]) {
+        RecoveryStateStore::append(self, batch).expect("the disk works");
+    }
+}
+
+/// Lengths, checksums and bytes, one write and one sync a batch: the least that a log can do.
+struct Bare(File);
+
+impl Log for Bare {
+    fn append(&mut self, batch: &[StateRecord]) {
+        let mut bytes = vec![];
+        for record in batch {
+            let memory = record.memory.as_deref().unwrap_or_default();
+            bytes.extend_from_slice(&(memory.len() as u32).to_le_bytes());
+            bytes.extend_from_slice(&crc32fast::hash(memory).to_le_bytes());
+            bytes.extend_from_slice(record.session.as_str().as_bytes());
+            bytes.extend_from_slice(memory);
+        }
+        self.0.write_all(&bytes).expect("the disk works");
+        self.0.sync_data().expect("the disk works");
+    }
+}
+
+fn backstop_log(dir: &Path) -> Box<dyn Log> {
+    Box::new(FileStore::open(dir, FileStoreOptions::default()).expect("the store opens").0)
+}
+
+fn bare_log(dir: &Path) -> Box<dyn Log> {
+    Box::new(Bare(File::create(dir.join("log")).expect("a file")))
+}
+
+/// As long as the memory of a session with an open episode.
+const MEMORY: usize = 1_200;
+
+/// One contender's run.
+struct Run {
+    name: String,
+    writers: usize,
+    updates: u64,
+    took: Duration,
+    each: Vec<Duration>,
+    /// Bytes of records, and bytes that the process wrote.
+    bytes: (u64, u64),
+}
+
+impl Run {
+    fn rate(&self) -> f64 {
+        self.updates as f64 / self.took.as_secs_f64()
+    }
+
+    fn at(&self, share: f64) -> Duration {
+        self.each[((self.each.len() - 1) as f64 * share) as usize]
+    }
+}
+
+/// Bytes that this process has handed to write calls.
+fn written() -> u64 {
+    let text = fs::read_to_string("/proc/self/io").unwrap_or_default();
+    text.lines().find_map(|line| line.strip_prefix("wchar: ")?.trim().parse().ok()).unwrap_or(0)
+}
+
+/// Records queue while the disk works, and go out as one batch.
+fn grouped(runtime: &Runtime, name: &str, log: Box<dyn Log>, ids: &Arc<Vec<SessionId>>, writers: usize, n: u64) -> Run {
+    type Update = (StateRecord, oneshot::Sender<()>);
+    let (send, receive) = std::sync::mpsc::channel::<Update>();
+    let writer = std::thread::spawn(move || {
+        let mut log = log;
+        while let Ok(first) = receive.recv() {
+            let (records, done): (Vec<_>, Vec<_>) = std::iter::once(first).chain(receive.try_iter()).unzip();
+            log.append(&records);
+            for done in done {
+                let _ = done.send(());
+            }
+        }
+    });
+    let memory: Arc<[u8]> = vec![b'x'; MEMORY].into();
+    let revision = Arc::new(AtomicU64::new(1));
+    let each = Arc::new(std::sync::Mutex::new(Vec::with_capacity(n as usize)));
+    let before = written();
+    let (heard, ids) = (Arc::clone(&each), Arc::clone(ids));
+    let bytes = n * (MEMORY + ids[0].as_str().len()) as u64;
+    let took = runtime.block_on(spread(writers, n, move |at| {
+        // Neighbours in time are no neighbours in the list.
+        let session = ids[(at as usize * 7_919) % ids.len()].clone();
+        let revision = revision.fetch_add(1, Ordering::Relaxed) + 1;
+        let (done, durable) = oneshot::channel();
+        let (began, heard) = (Instant::now(), Arc::clone(&heard));
+        let _ = send.send((StateRecord { session, revision, memory: Some(Arc::clone(&memory)) }, done));
+        async move {
+            let _ = durable.await;
+            heard.lock().expect("nobody panics").push(began.elapsed());
+        }
+    }));
+    let bytes = (bytes, written() - before);
+    writer.join().expect("the writer does not panic");
+    let mut each = std::mem::take(&mut *each.lock().expect("nobody panics"));
+    each.sort_unstable();
+    Run { name: name.to_owned(), writers, updates: n, took, each, bytes }
+}
+
+/// Each update written to a new file, synced, and renamed over the old one, by one writer.
+fn file_per_update(dir: &Path, n: u64) -> Run {
+    let memory = vec![b'x'; MEMORY];
+    let ids = sessions(64);
+    let before = written();
+    let began = Instant::now();
+    let mut each: Vec<Duration> = (0..n)
+        .map(|at| {
+            let began = Instant::now();
+            let mut file = File::create(dir.join("new")).expect("a file");
+            file.write_all(&memory).expect("the disk works");
+            file.sync_data().expect("the disk works");
+            let name = format!("{}.json", ids[at as usize % ids.len()]);
+            fs::rename(dir.join("new"), dir.join(name)).expect("the disk works");
+            began.elapsed()
+        })
+        .collect();
+    let took = began.elapsed();
+    each.sort_unstable();
+    let bytes = (n * MEMORY as u64, written() - before);
+    Run { name: "a synced file per update".to_owned(), writers: 1, updates: n, took, each, bytes }
+}
+
+fn print(runs: &[Run]) {
+    let find = |name: &str, writers: usize| runs.iter().find(|run| run.name == name && run.writers == writers);
+    let files = runs.iter().find(|run| run.writers == 1).map_or(f64::NAN, Run::rate);
+    println!("\n| what | writers | updates/s | p50 | p99 | written ÷ records | × synced files | × bare log |");
+    println!("| --- | --- | --- | --- | --- | --- | --- | --- |");
+    for run in runs {
+        let bare = find(BARE, run.writers).map_or(f64::NAN, Run::rate);
+        println!(
+            "| {} | {} | {:.0} | {:.2?} | {:.2?} | {:.2} | {:.1} | {:.2} |",
+            run.name,
+            run.writers,
+            run.rate(),
+            run.at(0.5),
+            run.at(0.99),
+            run.bytes.1 as f64 / run.bytes.0 as f64,
+            run.rate() / files,
+            run.rate() / bare,
+        );
+    }
+}
+
+const BARE: &str = "a bare group-commit log";
+
+/// Every comparison, with further contenders in the first one.
+pub fn compare(further: &[Contender]) {
+    // `cargo test --benches` only asks whether it runs.
+    let is_bench = std::env::args().any(|arg| arg == "--bench");
+    let scale = |full: u64| if is_bench { full } else { full / 100 };
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().expect("threads");
+
+    let dir = tempfile::tempdir().expect("a directory");
+    let mut runs = vec![file_per_update(dir.path(), scale(4_000))];
+    let contenders: Vec<Contender> =
+        [(BARE, bare_log as fn(&Path) -> _), ("backstop's log", backstop_log)].iter().chain(further).copied().collect();
+    for writers in [64, 1_024] {
+        for (name, open) in &contenders {
+            let dir = tempfile::tempdir().expect("a directory");
+            let n = scale(if writers == 64 { 200_000 } else { 400_000 });
+            runs.push(grouped(&runtime, name, open(dir.path()), &sessions(writers), writers, n));
+        }
+    }
+    print(&runs);
+    by_sessions(&runtime, scale(100_000), scale(100_000) as usize);
+    by_history(&runtime, scale(40_000));
+    restart(&runtime, scale(100_000) as usize);
+}
+
+/// The same update in a store that knows few or many sessions.
+fn by_sessions(runtime: &Runtime, n: u64, most: usize) {
+    println!("\n| sessions in the store | updates/s at 64 writers | p50 | p99 |\n| --- | --- | --- | --- |");
+    for count in [10, 1_000, most] {
+        let dir = tempfile::tempdir().expect("a directory");
+        let ids = sessions(count);
+        let (mut store, _) = FileStore::open(dir.path(), FileStoreOptions::default()).expect("the store opens");
+        let memory: Arc<[u8]> = vec![b'x'; MEMORY].into();
+        let all = ids.iter().map(|session| StateRecord {
+            session: session.clone(),
+            revision: 1,
+            memory: Some(Arc::clone(&memory)),
+        });
+        RecoveryStateStore::append(&mut store, &all.collect::<Vec<_>>()).expect("the disk works");
+        let run = grouped(runtime, "", Box::new(store), &ids, 64, n);
+        println!("| {count} | {:.0} | {:.2?} | {:.2?} |", run.rate(), run.at(0.5), run.at(0.99));
+    }
+}
+
+/// The same durable recovery in sessions with more and more past ones.
+fn by_history(runtime: &Runtime, n: u64) {
+    let dir = tempfile::tempdir().expect("a directory");
+    let start = builder(Durability::Ahead).state_dir(dir.path()).seed(1);
+    let engine = runtime.block_on(start.spawn()).expect("the engine starts");
+    let ids = sessions(64);
+    println!("\n| past episodes of each session | µs a durable recovery at 64 callers |\n| --- | --- |");
+    for round in 0..4 {
+        let (engine, ids) = (engine.clone(), Arc::clone(&ids));
+        let took = runtime.block_on(spread(64, n, move |at| {
+            let (engine, ids) = (engine.clone(), Arc::clone(&ids));
+            async move { recover(&engine, &ids[at as usize % ids.len()]).await }
+        }));
+        println!("| {} on | {:.1} |", round * n / 64, took.as_secs_f64() * 1e6 / n as f64);
+    }
+    runtime.block_on(engine.shutdown());
+}
+
+/// How long it takes until an engine is ready that finds many sessions.
+fn restart(runtime: &Runtime, count: usize) {
+    let dir = tempfile::tempdir().expect("a directory");
+    let ids = sessions(count);
+    let run = |engine: &RecoveryEngine| {
+        let (engine, ids) = (engine.clone(), Arc::clone(&ids));
+        runtime.block_on(spread(1_024, count as u64, move |at| {
+            let (engine, ids) = (engine.clone(), Arc::clone(&ids));
+            // Every tenth is in the middle of an episode when the process ends.
+            async move {
+                let id = &ids[at as usize];
+                if at % 10 == 0 {
+                    let report = backstop::Report::text("429 Too Many Requests");
+                    let told = engine.report(id, report).await;
+                    assert!(told.is_ok_and(|directive| directive.is_redo()));
+                } else {
+                    recover(&engine, id).await;
+                }
+            }
+        }))
+    };
+    let start = || {
+        // Long enough for what is remembered to be needed still.
+        let builder = common::remembering(Durability::Behind).state_dir(dir.path()).seed(1);
+        runtime.block_on(builder.spawn()).expect("the engine starts")
+    };
+    let engine = start();
+    run(&engine);
+    runtime.block_on(engine.shutdown());
+    let bytes: u64 = dir
+        .path()
+        .join("backstop")
+        .read_dir()
+        .expect("a directory")
+        .flatten()
+        .filter_map(|file| Some(file.metadata().ok()?.len()))
+        .sum();
+    let mut opened: Vec<Duration> = (0..5)
+        .map(|_| {
+            let began = Instant::now();
+            let store = FileStore::open(dir.path(), FileStoreOptions::default()).expect("the store opens");
+            let took = began.elapsed();
+            drop(store);
+            took
+        })
+        .collect();
+    let mut ready: Vec<Duration> = (0..5)
+        .map(|_| {
+            let began = Instant::now();
+            let engine = start();
+            let took = began.elapsed();
+            assert!(engine.open_episodes().len() == count.div_ceil(10), "{}", engine.open_episodes().len());
+            runtime.block_on(engine.shutdown());
+            took
+        })
+        .collect();
+    let began = Instant::now();
+    let listed = FileStore::inspect(dir.path()).expect("it can be read").list().len();
+    let list = began.elapsed();
+    opened.sort_unstable();
+    ready.sort_unstable();
+    println!(
+        "\nrestart with {count} sessions, every tenth with an open episode, {bytes} bytes in the directory (medians of 5):"
+    );
+    println!("the store is open after {:.2?} · the engine is ready after {:.2?}", opened[2], ready[2]);
+    println!("another process lists {listed} of them in {list:.2?}");
+}
+
+fn main() {
+    compare(&[]);
+}
