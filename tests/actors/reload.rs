@@ -84,8 +84,8 @@ async fn a_running_episode_keeps_its_plans_durability() {
 
 #[tokio::test(start_paused = true)]
 async fn nothing_is_lost_and_every_episode_keeps_its_plan_while_configurations_come_and_go() {
-    const SESSIONS: usize = 100;
-    const RELOADS: usize = 100;
+    const SESSIONS: usize = 1_000;
+    const RELOADS: usize = 1_000;
     let yaml = |retries: usize| {
         format!("session_error: [{{strategy: retry, config: {{max_retries: {retries}, backoff_ms: 5000}}}}, abort]\n")
     };
@@ -100,12 +100,13 @@ async fn nothing_is_lost_and_every_episode_keeps_its_plan_while_configurations_c
     let running: Vec<_> = (0..SESSIONS).map(run).collect();
     sleep(secs(1)).await;
     for reload in 0..RELOADS {
-        let text = if reload % 2 == 0 { yaml(1) } else { yaml(1).replace("5000", ".nan") };
+        // Two that hold in turn, and one between them that does not.
+        let text = [yaml(3), yaml(1).replace("5000", ".nan"), yaml(1)][reload % 3].clone();
         match RecoveryConfig::parse("reload.yaml", &text) {
             Ok(loaded) => engine.reload(loaded.config).await.unwrap(),
-            Err(problems) => assert!(reload % 2 == 1 && problems.to_string().contains("reload.yaml:1:"), "{problems}"),
+            Err(problems) => assert!(reload % 3 == 1 && problems.to_string().contains("reload.yaml:1:"), "{problems}"),
         }
-        sleep(std::time::Duration::from_millis(100)).await;
+        sleep(std::time::Duration::from_millis(10)).await;
     }
     let begun = Instant::now();
     for (number, one) in running.into_iter().enumerate() {
@@ -122,6 +123,7 @@ async fn nothing_is_lost_and_every_episode_keeps_its_plan_while_configurations_c
         }
     }
     assert!(begun.elapsed() < secs(60));
+    engine.reload(RecoveryConfig::parse("last.yaml", &yaml(1)).unwrap().config).await.unwrap();
     let stopped = run(SESSIONS + 1).await.unwrap().unwrap_err();
     let backstop::engine::StopCause::Verdict(outcome) = stopped.cause else { panic!("no verdict") };
     assert_eq!(outcome.redos, 1, "what begins now keeps to the new one");

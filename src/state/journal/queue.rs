@@ -203,8 +203,9 @@ impl Inner {
         if gap > 0 && limit > 0 {
             text.clear();
             add_gap(at, gap, &mut text);
-            // The last words: nobody is left to be told that they failed.
-            let _ = file.append(&text, limit);
+            if file.append(&text, limit).is_err() {
+                self.gap.fetch_add(gap, Ordering::Relaxed);
+            }
         }
     }
 
