@@ -105,7 +105,6 @@ fn grouped(runtime: &Runtime, name: &str, log: Box<dyn Log>, ids: &Arc<Vec<Sessi
             }
         }
     });
-    let memory: Arc<[u8]> = vec![b'x'; MEMORY].into();
     let revision = Arc::new(AtomicU64::new(1));
     let each = Arc::new(std::sync::Mutex::new(Vec::with_capacity(n as usize)));
     let before = written();
@@ -117,7 +116,9 @@ fn grouped(runtime: &Runtime, name: &str, log: Box<dyn Log>, ids: &Arc<Vec<Sessi
         let revision = revision.fetch_add(1, Ordering::Relaxed) + 1;
         let (done, durable) = oneshot::channel();
         let (began, heard) = (Instant::now(), Arc::clone(&heard));
-        let _ = send.send((StateRecord { session, revision, memory: Some(Arc::clone(&memory)) }, done));
+        // Different every time, as a database writes nothing of what stays as it was.
+        let memory = vec![revision as u8; MEMORY].into();
+        let _ = send.send((StateRecord { session, revision, memory: Some(memory) }, done));
         async move {
             let _ = durable.await;
             heard.lock().expect("nobody panics").push(began.elapsed());

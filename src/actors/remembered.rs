@@ -10,7 +10,7 @@ use crate::state::StateRecord;
 /// A session's memory, as a value while it changes often and in less room while it rests.
 #[derive(Debug, Clone)]
 pub(crate) enum Remembered {
-    /// The smallest, for sessions that nobody uses and that have nothing but numbers.
+    /// The smallest, for sessions that nobody uses and that have nothing but a few numbers.
     Compact(Compact),
     /// For other sessions that nobody uses, and as the store handed it over.
     Text(Arc<[u8]>),
@@ -52,27 +52,36 @@ fn text_of(memory: &SessionMemory) -> Arc<[u8]> {
 pub(crate) struct Stored {
     pub revision: u64,
     pub memory: Remembered,
-    /// From when on it need not be remembered any more (R11); an open episode always has to be.
-    pub spent_from: Option<Timestamp>,
+    /// From when on it need not be remembered any more (R11); [`NEVER`] while an episode is open.
+    spent_from: Timestamp,
 }
+
+const NEVER: Timestamp = Timestamp::from_millis(u64::MAX);
+/// The last moment that is one.
+const AT_LAST: Timestamp = Timestamp::from_millis(u64::MAX - 1);
 
 impl Stored {
     /// What is to be remembered now.
     pub fn of(memory: &SessionMemory, limits: &Limits, revision: u64, now: Timestamp) -> Self {
         let snapshot = memory.snapshot();
-        let spent_from = snapshot.spent_from(limits, now);
+        let spent_from = spent_from(&snapshot, limits, now);
         Self { revision, memory: Remembered::Value(Arc::new(snapshot)), spent_from }
     }
 
     /// The same for a memory that was read from this text.
     pub fn read(text: Arc<[u8]>, memory: &SessionMemory, limits: &Limits, revision: u64, now: Timestamp) -> Self {
-        let spent_from = memory.spent_from(limits, now);
+        let spent_from = spent_from(memory, limits, now);
         Self { revision, memory: Remembered::Text(text), spent_from }
     }
 
     /// Whether an episode is open.
     pub fn has_episode(&self) -> bool {
-        self.spent_from.is_none()
+        self.spent_from == NEVER
+    }
+
+    /// Whether it need not be remembered any more (R11).
+    pub fn is_spent(&self, now: Timestamp) -> bool {
+        now > self.spent_from
     }
 
     /// Takes as little room as possible from now on.
@@ -80,6 +89,10 @@ impl Stored {
         let Remembered::Value(memory) = &self.memory else { return };
         self.memory = memory.compact().map_or_else(|| Remembered::Text(text_of(memory)), Remembered::Compact);
     }
+}
+
+fn spent_from(memory: &SessionMemory, limits: &Limits, now: Timestamp) -> Timestamp {
+    memory.spent_from(limits, now).map_or(NEVER, |at| at.min(AT_LAST))
 }
 
 /// A record that is to be written, unless a newer one of its session takes its place first.
@@ -95,5 +108,15 @@ impl Draft {
     pub fn record(&self) -> StateRecord {
         let memory = self.memory.as_ref().map(Remembered::text);
         StateRecord { session: self.session.clone(), revision: self.revision, memory }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_kept_of_each_session_stays_small() {
+        assert!(size_of::<Stored>() <= 48, "{}", size_of::<Stored>());
     }
 }

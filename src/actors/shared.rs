@@ -272,7 +272,7 @@ impl Shared {
     /// Lets go of sessions that nobody uses and that have nothing to be remembered any more (R11).
     pub fn sweep(&self) {
         let now = self.now();
-        let is_spent = |stored: &Stored| stored.spent_from.is_some_and(|from| now > from);
+        let is_spent = |stored: &Stored| stored.is_spent(now);
         let spent = self.stored.iter().filter(|stored| is_spent(stored) && self.directory.get(stored.key()).is_none());
         let mut spent: Vec<_> = spent.map(|stored| stored.key().clone()).collect();
         spent.sort();

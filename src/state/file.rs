@@ -14,6 +14,10 @@ use crate::failure::SessionId;
 /// Our own directory inside the state directory.
 pub(super) const OWN: &str = "backstop";
 
+/// While nobody has time for the background, the log grows to this many times the usual length before those
+/// who wait for an append wait for a new log, too: that costs some ten milliseconds.
+const WHEN_BUSY: u64 = 8;
+
 /// How a [`FileStore`] keeps its files.
 #[derive(Debug, Clone)]
 pub struct FileStoreOptions {
@@ -194,7 +198,7 @@ impl RecoveryStateStore for FileStore {
             return Ok(());
         }
         // In the background it happens much earlier, in `refresh_views`.
-        if open.log.wants_snapshot(open.index.bytes() * 2, self.options.snapshot_above.saturating_mul(2)) {
+        if open.log.wants_snapshot(open.index.bytes() * 2, self.options.snapshot_above.saturating_mul(WHEN_BUSY)) {
             let _ = open.snapshot(&self.options);
         }
         if open.log.is_broken() {
