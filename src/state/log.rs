@@ -62,7 +62,10 @@ impl Log {
         }
         let segment = segments.last().map_or(0, |(number, _)| *number);
         let mut this = Self { disk, segment, length: 0, writer: Writer::Broken, unmarked: true, snapshot_from: 0 };
-        let Some((newest, bytes)) = contents.last() else { return Ok((this, Replay::default())) };
+        let Some((newest, bytes)) = contents.last() else {
+            // What lay in its place was no file: that is a log lost, not one that never was.
+            return Ok((this, Replay { headless: !segments.is_empty(), ..Replay::default() }));
+        };
         let mut replay = Replay::newest(bytes);
         if replay.is_damaged() {
             replay = Replay::every(contents.iter().map(|(_, bytes)| bytes.as_slice()));

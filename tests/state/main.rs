@@ -5,6 +5,7 @@
 mod conformance;
 mod crash;
 mod damage;
+mod hostile;
 mod import;
 mod promises;
 mod refusal;
