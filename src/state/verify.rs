@@ -229,8 +229,9 @@ impl Verification {
         let unreadable = look.unreadable_bytes();
         if replay.is_damaged() {
             self.needs.log = true;
-            let what = if replay.headless { "its head does not read; " } else { "" };
-            let detail = format!("{what}{} records were read, {unreadable} bytes could not be", replay.read);
+            let what = if replay.headless { "its head does not read, " } else { "" };
+            let detail =
+                format!("it is damaged: {what}{} records were read, {unreadable} bytes could not be", replay.read);
             self.found(FindingKind::DamagedLog, path, detail);
         } else if replay.torn > 0 {
             self.needs.log = true;

@@ -8,6 +8,7 @@ mod damage;
 mod hostile;
 mod import;
 mod promises;
+mod recovered;
 mod refusal;
 mod safety;
 mod views;

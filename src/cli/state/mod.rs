@@ -92,6 +92,7 @@ fn refused(error: &StateError) -> Exit {
             output::note("use the version of backstop that wrote it, or a newer one");
             Exit::State
         }
+        StateError::TooLarge { .. } => Exit::Problems,
         _ => Exit::State,
     }
 }
