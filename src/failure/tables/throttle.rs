@@ -215,6 +215,8 @@ pub(crate) const RULES: &[Rule] = &[
         kind: &Kind::RateLimit,
         rank: 76,
         phrases: &[
+            "error code: 1015",
+            "error 1015",
             "rate limit*",
             "rate-limit*",
             "rate_limit*",
