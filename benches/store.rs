@@ -119,7 +119,7 @@ fn grouped(runtime: &Runtime, name: &str, log: Box<dyn Log>, ids: &Arc<Vec<Sessi
         let (done, durable) = oneshot::channel();
         let (began, heard) = (Instant::now(), Arc::clone(&heard));
         // Different every time, as a database writes nothing of what stays as it was.
-        let memory = vec![at as u8; MEMORY].into();
+        let memory = vec![(at ^ (at >> 10)) as u8; MEMORY].into();
         let _ = send.send((StateRecord { session, revision: 0, memory: Some(memory) }, done));
         async move {
             let _ = durable.await;

@@ -12,8 +12,10 @@ use backstop::state::{FileStore, FileStoreOptions, FindingKind, RecoveryStateSto
 use super::views::attempt;
 use super::{ended, log_file, names, open, record, revisions, session};
 
+type Put = fn(&Path);
+
 /// What may lie there, by name.
-const THINGS: [(&str, fn(&Path)); 10] = [
+const THINGS: [(&str, Put); 10] = [
     ("nothing in it", |path| fs::write(path, "").unwrap()),
     ("zeros", |path| fs::write(path, [0; 4_096]).unwrap()),
     ("half of a file", |path| {
@@ -52,7 +54,7 @@ fn repair(dir: &Path) {
 }
 
 /// A regular file makes room for what cannot be written into one.
-fn put(thing: fn(&Path), path: &Path, name: &str) {
+fn put(thing: Put, path: &Path, name: &str) {
     if ["a directory", "a pipe that nobody writes to", "a link to itself"].contains(&name) && path.exists() {
         fs::remove_file(path).unwrap();
     }

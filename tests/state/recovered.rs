@@ -53,7 +53,7 @@ async fn recover(dir: &Path, op: &Value) -> bool {
         config = json!({});
     }
     config["persist_state"] = op["persist"].as_bool().unwrap_or(true).into();
-    let config = ConfigBuilder::new().yaml("vector", &config.to_string()).build().unwrap().config;
+    let config = ConfigBuilder::new().yaml("vector", config.to_string()).build().unwrap().config;
     let clock = TokioClock::starting_at(Timestamp::from_millis(1_700_000_000_000));
     let mut builder =
         RecoveryEngine::builder().config(config).state_dir(dir).runner(Runner::Inline).clock(clock).seed(7);
