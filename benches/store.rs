@@ -188,6 +188,9 @@ pub fn compare(further: &[Contender]) {
     let is_bench = std::env::args().any(|arg| arg == "--bench");
     let scale = |full: u64| if is_bench { full } else { full / 100 };
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().expect("threads");
+    if let Some(dir) = std::env::var_os(MEASURE) {
+        return println!("{}", resident_after_start(&runtime, Path::new(&dir)));
+    }
 
     let contenders: Vec<Contender> =
         [(BARE, bare_log as fn(&Path) -> _), ("backstop's log", backstop_log)].iter().chain(further).copied().collect();
@@ -320,6 +323,34 @@ fn restart(runtime: &Runtime, count: usize) {
     );
     println!("the store is open after {:.2?} · the engine is ready after {:.2?}", opened[2], ready[2]);
     println!("another process lists {listed} of them in {list:.2?}");
+    // In a process of its own: memory that was given back here would be used again.
+    let program = std::env::current_exe().expect("this program has a path");
+    let measured = std::process::Command::new(program).env(MEASURE, dir.path()).output().expect("it runs");
+    let bytes: f64 = String::from_utf8_lossy(&measured.stdout).trim().parse().expect("a number");
+    println!("the engine, the store's index included, takes {:.0} bytes for each", bytes / count as f64);
+}
+
+/// The directory whose sessions are counted.
+const MEASURE: &str = "BACKSTOP_MEASURE_STATE";
+
+/// Resident bytes that an engine takes which finds the sessions of this directory.
+fn resident_after_start(runtime: &Runtime, dir: &Path) -> u64 {
+    let resident = || {
+        let pages = fs::read_to_string("/proc/self/statm").unwrap_or_default();
+        pages.split(' ').nth(1).and_then(|pages| pages.parse::<u64>().ok()).unwrap_or(0) * 4_096
+    };
+    let start = |dir: &Path| {
+        let builder = common::remembering(Durability::Behind).state_dir(dir).seed(1);
+        runtime.block_on(builder.spawn()).expect("the engine starts")
+    };
+    let empty = tempfile::tempdir().expect("a directory");
+    let first = start(empty.path());
+    let before = resident();
+    let engine = start(dir);
+    let after = resident();
+    runtime.block_on(engine.shutdown());
+    runtime.block_on(first.shutdown());
+    after - before
 }
 
 fn main() {

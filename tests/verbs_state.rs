@@ -408,6 +408,27 @@ async fn links_lead_nowhere() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_directory_of_somebody_else_where_everybody_may_write_is_refused() {
+    let dir = two_sessions().await;
+    let document = TempDir::new().unwrap();
+    let file = document.path().join("document");
+    fs::write(&file, state(dir.path(), &["export"]).stdout).unwrap();
+    fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o777)).unwrap();
+    let nobody = 65_534;
+    if std::os::unix::fs::chown(dir.path(), Some(nobody), None).is_err() {
+        eprintln!("skipped: only root can give a directory away");
+        return;
+    }
+    let before = tree(dir.path());
+    for args in [&["verify"][..], &["repair"], &["export"], &["import", file.to_str().unwrap()]] {
+        let refused = state(dir.path(), args);
+        assert_eq!(refused.status.code(), Some(3), "{args:?}: {refused:?}");
+        assert!(err(&refused).contains("no safe place"), "{args:?}: {refused:?}");
+    }
+    assert_eq!(tree(dir.path()), before);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn what_repair_and_import_write_is_private_whatever_the_umask() {
     let source = two_sessions().await;
     let document = source.path().join("document");

@@ -41,6 +41,8 @@ pub(crate) struct PersistenceState {
 const WARN_EVERY: Duration = Duration::from_secs(60);
 /// How soon refused records are tried again when nothing else is written.
 const RETRY_AFTER: Duration = Duration::from_secs(1);
+/// A right to write that is good for no time at all is not asked for in a spin.
+const SHORTEST_HOLD: Duration = Duration::from_millis(50);
 /// How long a session's readable copy waits: most episodes are over sooner and need none.
 const VIEWS_AFTER: Duration = Duration::from_secs(1);
 /// Under load some readable copies are written this often: their syncs hold up the next batch.
@@ -248,7 +250,7 @@ impl PersistenceState {
         let held = self.args.writer.queue().held.take();
         let again = match held {
             None | Some(Ok(Lease { lasts: None, .. })) => return,
-            Some(Ok(Lease { lasts: Some(lasts), .. })) => lasts / 3,
+            Some(Ok(Lease { lasts: Some(lasts), .. })) => (lasts / 3).max(SHORTEST_HOLD),
             Some(Err(error)) => {
                 // What is appended meanwhile is refused, and that is said aloud.
                 tracing::debug!(%error, "the right to write the state was not prolonged");
