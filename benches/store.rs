@@ -192,6 +192,26 @@ pub fn compare(further: &[Contender]) {
         return println!("{}", resident_after_start(&runtime, Path::new(&dir)));
     }
 
+    // Names of parts on the command line run these alone.
+    let parts = ["updates", "sessions", "history", "restart"];
+    let asked: Vec<String> = std::env::args().filter(|arg| parts.contains(&arg.as_str())).collect();
+    let is_asked = |part: &str| asked.is_empty() || asked.iter().any(|asked| asked == part);
+    if is_asked("updates") {
+        updates(&runtime, further, &scale);
+    }
+    if is_asked("sessions") {
+        by_sessions(&runtime, scale(100_000), scale(100_000) as usize);
+    }
+    if is_asked("history") {
+        by_history(&runtime, scale(40_000));
+    }
+    if is_asked("restart") {
+        restart(&runtime, scale(100_000) as usize);
+    }
+}
+
+/// Durable updates by each contender.
+fn updates(runtime: &Runtime, further: &[Contender], scale: &dyn Fn(u64) -> u64) {
     let contenders: Vec<Contender> =
         [(BARE, bare_log as fn(&Path) -> _), ("backstop's log", backstop_log)].iter().chain(further).copied().collect();
     // Each in turn and the median of its runs: what else the disk does meets them all.
@@ -203,7 +223,7 @@ pub fn compare(further: &[Contender]) {
             for (name, open) in &contenders {
                 let dir = tempfile::tempdir().expect("a directory");
                 let n = scale(if writers == 64 { 50_000 } else { 200_000 });
-                round.push(grouped(&runtime, name, open(dir.path()), &sessions(writers), writers, n));
+                round.push(grouped(runtime, name, open(dir.path()), &sessions(writers), writers, n));
             }
         }
         rounds.push(round);
@@ -215,9 +235,6 @@ pub fn compare(further: &[Contender]) {
     };
     let runs: Vec<Run> = vec![0; 1 + 2 * contenders.len()].into_iter().map(median_of).collect();
     print(&runs);
-    by_sessions(&runtime, scale(100_000), scale(100_000) as usize);
-    by_history(&runtime, scale(40_000));
-    restart(&runtime, scale(100_000) as usize);
 }
 
 /// The same update in a store that knows few or many sessions.
@@ -285,7 +302,9 @@ fn restart(runtime: &Runtime, count: usize) {
     };
     let engine = start();
     run(&engine);
+    let began = Instant::now();
     runtime.block_on(engine.shutdown());
+    let shutdown = began.elapsed();
     let bytes: u64 = dir
         .path()
         .join("backstop")
@@ -322,7 +341,7 @@ fn restart(runtime: &Runtime, count: usize) {
         "\nrestart with {count} sessions, every tenth with an open episode, {bytes} bytes in the directory (medians of 5):"
     );
     println!("the store is open after {:.2?} · the engine is ready after {:.2?}", opened[2], ready[2]);
-    println!("another process lists {listed} of them in {list:.2?}");
+    println!("another process lists {listed} of them in {list:.2?} · the first shutdown took {shutdown:.2?}");
     // In a process of its own: memory that was given back here would be used again.
     let program = std::env::current_exe().expect("this program has a path");
     let measured = std::process::Command::new(program).env(MEASURE, dir.path()).output().expect("it runs");

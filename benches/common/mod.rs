@@ -92,6 +92,8 @@ pub fn remembering(durability: Durability) -> backstop::engine::EngineBuilder {
     let loaded = ConfigBuilder::new()
         .durability(durability)
         .chain(ChainKey::Category(Category::SessionError), vec![Step::new("compact")])
+        // A hundred thousand live sessions take their time to end.
+        .limits(|limits| limits.shutdown_timeout = Duration::from_secs(120))
         .build()
         .expect("the configuration is valid");
     let client: Arc<dyn SessionClient> = Arc::new(Compacts);
