@@ -276,7 +276,7 @@ fn decide(finding: Finding, report: &Report, evidence: &Evidence, now: Timestamp
 fn build(found: Match, report: &Report, evidence: &Evidence, now: Timestamp) -> RecoveryError {
     let message = message(evidence, found.at);
     let details = details::read(&found.kind, evidence, now);
-    RecoveryError {
+    let mut error = RecoveryError {
         fingerprint: fingerprint::of(&found.kind, &message),
         message: message.into(),
         category: found.category,
@@ -294,7 +294,10 @@ fn build(found: Match, report: &Report, evidence: &Evidence, now: Timestamp) -> 
         tool: report.tool.as_deref().or(evidence.tool.as_deref()).map(name),
         timestamp: now,
         raw: Some(Arc::new(bounded_copy(&report.value, MAX_RAW))),
-    }
+    };
+    // The same request can never pass.
+    error.retryable &= !error.must_shrink();
+    error
 }
 
 /// A name as records and output may hold it.
