@@ -13,7 +13,7 @@ use super::remembered::Draft;
 use super::shared::Shared;
 use super::writer::{Entry, Writer};
 use crate::failure::{SessionId, Timestamp};
-use crate::state::StateError;
+use crate::state::{Lease, StateError};
 
 pub(crate) struct PersistenceActor;
 
@@ -42,6 +42,8 @@ pub(crate) struct PersistenceState {
 const WARN_EVERY: Duration = Duration::from_secs(60);
 /// How soon refused records are tried again when nothing else is written.
 const RETRY_AFTER: Duration = Duration::from_secs(1);
+/// A right to write that is good for no time at all is not asked for in a spin.
+const SHORTEST_HOLD: Duration = Duration::from_millis(50);
 /// How long a session's readable copy waits: most episodes are over sooner and need none.
 const VIEWS_AFTER: Duration = Duration::from_secs(1);
 /// Under load some readable copies are written this often: their syncs hold up the next batch.
@@ -69,7 +71,7 @@ impl Actor for PersistenceActor {
         args.shared.set_persistence(me.clone());
         // What the one before left in the queue goes on.
         args.writer.unstick();
-        let _ = me.send_message(PersistenceMsg::Written);
+        let _ = me.send_message(PersistenceMsg::Hold);
         Ok(PersistenceState { args, failing: false, warned: None, begun: None, is_timed: false, viewed: None, told: 0 })
     }
 
@@ -92,6 +94,10 @@ impl Actor for PersistenceActor {
             PersistenceMsg::Retry => {
                 let mut queue = state.args.writer.queue();
                 (queue.retry, queue.retry_is_due) = (true, false);
+            }
+            PersistenceMsg::Hold => {
+                state.args.writer.queue().hold_is_due = true;
+                state.settle(&me);
             }
             PersistenceMsg::Flush { done } => state.args.writer.queue().flush(done),
             #[cfg(any(test, feature = "test-util"))]
@@ -127,6 +133,13 @@ impl PersistenceState {
             return;
         }
         let writer = Arc::clone(&self.args.writer);
+        if std::mem::take(&mut writer.queue().hold_is_due) {
+            if !self.args.inline {
+                return self.in_background(me, Writer::hold);
+            }
+            writer.hold();
+            self.on_held(me);
+        }
         writer.queue().answer_flushes();
         if let Some(left) = self.lingers(&writer) {
             if !std::mem::replace(&mut self.is_timed, true) {
@@ -233,8 +246,24 @@ impl PersistenceState {
         });
     }
 
+    /// Sees to it that the right to write is prolonged in time; most stores' does not run out.
+    fn on_held(&self, me: &ActorRef<PersistenceMsg>) {
+        let held = self.args.writer.queue().held.take();
+        let again = match held {
+            None | Some(Ok(Lease { lasts: None, .. })) => return,
+            Some(Ok(Lease { lasts: Some(lasts), .. })) => (lasts / 3).max(SHORTEST_HOLD),
+            Some(Err(error)) => {
+                // What is appended meanwhile is refused, and that is said aloud.
+                tracing::debug!(%error, "the right to write the state was not prolonged");
+                RETRY_AFTER
+            }
+        };
+        self.later(me, again, || PersistenceMsg::Hold);
+    }
+
     /// Acknowledges the batch that was written; tells whether the disk refused it.
     fn settle(&mut self, me: &ActorRef<PersistenceMsg>) -> bool {
+        self.on_held(me);
         let (mut batch, result) = {
             let mut queue = self.args.writer.queue();
             let Some(result) = queue.result.take() else { return false };

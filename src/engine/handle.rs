@@ -250,7 +250,7 @@ impl RecoveryEngine {
     /// Sessions whose episode was open when the engine last stopped, and that nobody goes on with yet:
     /// they wait for [`SessionHandle::run`], a report, or [`resume`](Self::resume).
     pub fn open_episodes(&self) -> Vec<SessionId> {
-        let with_episode = self.shared.stored.iter().filter(|stored| stored.has_episode);
+        let with_episode = self.shared.stored.iter().filter(|stored| stored.has_episode());
         let mut open: Vec<SessionId> = with_episode.map(|stored| stored.key().clone()).collect();
         open.retain(|id| self.shared.directory.get(id).is_none_or(|entry| entry.desk.lock().running.is_none()));
         open.sort();

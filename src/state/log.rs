@@ -67,7 +67,10 @@ impl Log {
         let segment = segments.last().map_or(0, |(number, _)| *number);
         let mut this =
             Self { disk, segment, length: 0, durable: 0, writer: Writer::Broken, unmarked: true, snapshot_from: 0 };
-        let Some((newest, bytes)) = contents.last() else { return Ok((this, Replay::default())) };
+        let Some((newest, bytes)) = contents.last() else {
+            // What lay in its place was no file: that is a log lost, not one that never was.
+            return Ok((this, Replay { headless: !segments.is_empty(), ..Replay::default() }));
+        };
         let mut replay = Replay::newest(bytes);
         if replay.is_damaged() || is_newest_gone {
             replay = Replay::every(contents.iter().map(|(_, bytes)| bytes.as_slice()));
@@ -127,6 +130,12 @@ impl Log {
     /// Whether live records must go to a new segment before anything can be appended.
     pub fn is_broken(&self) -> bool {
         matches!(self.writer, Writer::Broken)
+    }
+
+    /// Trusts the segment no more: live records go to a new one before anything is appended.
+    pub fn abandon(&mut self, why: &'static str) -> StateError {
+        self.writer = Writer::Broken;
+        self.save_error(io::Error::new(io::ErrorKind::NotFound, why))
     }
 
     /// Whether the log has grown well past its live content.
@@ -275,13 +284,19 @@ pub(super) fn name(segment: u64) -> String {
     format!("log-{segment:08}")
 }
 
+/// Whether a segment's file may have this name.
+pub(super) fn is_segment(text: &str) -> bool {
+    number(text).is_some()
+}
+
+fn number(text: &str) -> Option<u64> {
+    let number = text.strip_prefix("log-")?.parse().ok()?;
+    (name(number) == text).then_some(number)
+}
+
 /// The segments' numbers, the oldest first, and whether each is a regular file.
 pub(super) fn segments(disk: &dyn Disk) -> Result<Vec<(u64, bool)>, StateError> {
     let names = disk.names().map_err(|source| open_error(&disk.path(""), source))?;
-    let number = |text: &str| -> Option<u64> {
-        let number = text.strip_prefix("log-")?.parse().ok()?;
-        (name(number) == text).then_some(number)
-    };
     let mut found: Vec<_> = names.into_iter().filter_map(|entry| Some((number(&entry.name)?, entry.regular))).collect();
     found.sort_unstable();
     Ok(found)

@@ -63,7 +63,7 @@ pub(super) fn check(dir: &Path) -> Result<(), StateError> {
 }
 
 /// Creates a directory and its missing parents, private from the beginning and durable.
-fn create_dir(dir: &Path) -> io::Result<()> {
+pub(super) fn create_dir(dir: &Path) -> io::Result<()> {
     if dir.symlink_metadata().is_ok() {
         return Ok(());
     }
@@ -130,6 +130,19 @@ pub(super) fn open_or_create(path: &Path) -> io::Result<File> {
     Ok(file)
 }
 
+/// Whether other users may read or change what is ours; what is not there any more is no matter.
+pub(super) fn is_open_to_others(path: &Path) -> io::Result<bool> {
+    match path.symlink_metadata() {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        meta => Ok(grants_others(&meta?)),
+    }
+}
+
+/// Takes the rights of others to what is ours away.
+pub(super) fn close_to_others(path: &Path) -> io::Result<()> {
+    if path.symlink_metadata()?.is_dir() { tighten_dir(path) } else { private_mode(&open_to_read(path)?) }
+}
+
 /// Whether the open file is still the one that the path names.
 pub(super) fn is_named(file: &File, path: &Path) -> io::Result<bool> {
     let (open, named) = (file.metadata()?, path.symlink_metadata()?);
@@ -181,6 +194,11 @@ fn is_open_to_all(meta: &Metadata) -> bool {
     meta.mode() & 0o002 != 0 && own_uid().is_some_and(|uid| uid != meta.uid())
 }
 
+#[cfg(unix)]
+fn grants_others(meta: &Metadata) -> bool {
+    !meta.is_symlink() && meta.mode() & 0o077 != 0
+}
+
 /// Our user, where the system shows it as a file; elsewhere it is not known, and owners not compared.
 #[cfg(unix)]
 fn own_uid() -> Option<u32> {
@@ -204,6 +222,11 @@ fn tighten_dir(_: &Path) -> io::Result<()> {
 
 #[cfg(not(unix))]
 fn is_open_to_all(_: &Metadata) -> bool {
+    false
+}
+
+#[cfg(not(unix))]
+fn grants_others(_: &Metadata) -> bool {
     false
 }
 

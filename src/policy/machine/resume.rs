@@ -80,6 +80,14 @@ impl Episode {
         self.deadline = Some(deadline);
     }
 
+    /// Lets a wait that ended while nobody looked last until this moment: many that ended so would go on at
+    /// once.
+    pub fn put_off(&mut self, to: Timestamp) {
+        if let Phase::Waiting { until, .. } | Phase::Parked { until, .. } = &mut self.phase {
+            *until = (*until).max(to);
+        }
+    }
+
     fn resume_before_redo(&mut self, plan: &Plan, now: Timestamp) -> Vec<Command> {
         match self.phase.clone() {
             Phase::Acting { step, attempt, closing, asked, .. } => {
