@@ -4,6 +4,9 @@
 //! readable views beside it, [`MemoryStore`] for the life of the process, [`NullStore`] not at all.
 
 mod collector;
+#[cfg(feature = "test-util")]
+#[doc(hidden)]
+pub mod decode;
 mod disk;
 mod error;
 mod file;
