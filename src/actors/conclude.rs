@@ -74,11 +74,7 @@ impl SessionState {
         for waiter in waiters {
             let _ = waiter.reply.send(Ok(told.clone()));
         }
-        // The next one that opens an episode ends this: the others wait on.
-        while self.desk.lock().running.is_none() {
-            let Some(incoming) = self.desk.lock().queue.pop_front() else { break };
-            self.on_report(me, incoming);
-        }
+        self.let_in(me);
         self.watch_idleness(me);
     }
 

@@ -13,7 +13,7 @@ use super::session::SessionState;
 use super::trace;
 use crate::failure::{Detection, Kind, RecoveryError};
 use crate::policy::machine::{Event, Looked, Redoer};
-use crate::policy::session::Intake;
+use crate::policy::session::{Intake, ReportKey};
 use crate::policy::{Unhandled, Verdict};
 
 impl SessionState {
@@ -54,18 +54,39 @@ impl SessionState {
                 self.wait_for(incoming.wants, incoming.reply, incoming.permit);
                 self.on_event(me, Event::Reported { seq, error });
             }
-            Intake::Joins => match (incoming.wants, incoming.redoer, &self.directive) {
-                (Wants::Redo, Redoer::Host, Some(directive)) => {
-                    let _ = incoming.reply.send(Ok(directive.clone()));
-                }
-                (wants, Redoer::Host, _) => self.wait_for(wants, incoming.reply, incoming.permit),
-                _ => self.wait_for(Wants::Verdict, incoming.reply, incoming.permit),
-            },
+            Intake::Joins => self.join(incoming),
             Intake::Stale => self.answer_stale(incoming.reply, incoming.permit),
             Intake::Waits => self.desk.lock().queue.push_back(incoming),
             Intake::Supersedes => {
                 self.desk.lock().queue.push_back(incoming);
                 self.feed(me, Event::Superseded);
+            }
+        }
+    }
+
+    /// The running episode's verdict answers it too, in the open loop its current directive.
+    fn join(&mut self, incoming: Incoming) {
+        match (incoming.wants, incoming.redoer, &self.directive) {
+            (Wants::Redo, Redoer::Host, Some(directive)) => {
+                let _ = incoming.reply.send(Ok(directive.clone()));
+            }
+            (wants, Redoer::Host, _) => self.wait_for(wants, incoming.reply, incoming.permit),
+            _ => self.wait_for(Wants::Verdict, incoming.reply, incoming.permit),
+        }
+    }
+
+    /// Lets in who waited for the last episode's end. The first that opens another is joined by those that
+    /// say nothing of what they belong to: they were sent before its redo, and are not its result.
+    pub(super) fn let_in(&mut self, me: &ActorRef<SessionMsg>) {
+        let waiting = std::mem::take(&mut self.desk.lock().queue);
+        for incoming in waiting {
+            let is_unkeyed = incoming.key == ReportKey::default();
+            let is_failure = !matches!(incoming.detection, Detection::Cancelled);
+            let is_open = self.memory.open_episode().is_some() && self.closing_episode().is_none();
+            if is_unkeyed && is_failure && is_open && !incoming.is_orphan() {
+                self.join(incoming);
+            } else {
+                self.on_report(me, incoming);
             }
         }
     }

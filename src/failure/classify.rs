@@ -29,6 +29,10 @@ pub struct ClassifyAnswer {
     pub limit_tokens: Option<u64>,
     /// What the request needed.
     pub actual_tokens: Option<u64>,
+    /// A rate limit that no wait cures: the request alone is over it, and has to shrink.
+    pub must_shrink: bool,
+    /// An overflow that a smaller `max_tokens` cures: the prompt itself fits.
+    pub max_tokens_alone: bool,
     /// The name of the pattern that decided.
     pub pattern: String,
     /// The failure's own words, bounded and masked; empty where there is no failure.
@@ -56,6 +60,8 @@ pub fn classify(registry: &PatternRegistry, value: &Value, now: Timestamp) -> Cl
         retry_after_ms: None,
         limit_tokens: None,
         actual_tokens: None,
+        must_shrink: false,
+        max_tokens_alone: false,
         pattern: why.winner.to_string(),
         message: String::new(),
     };
@@ -73,6 +79,8 @@ pub fn classify(registry: &PatternRegistry, value: &Value, now: Timestamp) -> Cl
             retry_after_ms: error.details.retry_after.map(|wait| u64::try_from(wait.as_millis()).unwrap_or(u64::MAX)),
             limit_tokens: error.details.tokens.limit,
             actual_tokens: error.details.tokens.actual,
+            must_shrink: error.must_shrink(),
+            max_tokens_alone: error.details.tokens.max_tokens_alone(),
             pattern: error.pattern.to_string(),
             message: error.message.to_string(),
         },

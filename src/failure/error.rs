@@ -17,9 +17,18 @@ pub struct TokenCounts {
     /// What the request needed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub actual: Option<u64>,
+    /// What of it is the prompt, where that is told apart from the output that was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub prompt: Option<u64>,
 }
 
 impl TokenCounts {
+    /// Whether the prompt fits and only the output that was asked for on top of it does not: a smaller
+    /// `max_tokens` cures it, and nothing has to be cut.
+    pub fn max_tokens_alone(self) -> bool {
+        matches!((self.prompt, self.limit), (Some(prompt), Some(limit)) if prompt < limit)
+    }
+
     /// By how many tokens the request is too large, where both numbers are known.
     pub fn overflow(self) -> Option<u64> {
         Some(self.actual?.saturating_sub(self.limit?))
@@ -87,6 +96,18 @@ pub struct RecoveryError {
     #[serde(skip)]
     pub raw: Option<Arc<Value>>,
 }
+
+impl RecoveryError {
+    /// Whether no wait helps although a rate is what was exceeded: this request alone is larger than
+    /// what is let in at once, and has to shrink.
+    pub fn must_shrink(&self) -> bool {
+        matches!(self.kind, Kind::RateLimit | Kind::QuotaExhausted)
+            && (&*self.pattern == REQUEST_OVER_LIMIT || self.details.tokens.overflow().is_some_and(|by| by > 0))
+    }
+}
+
+/// The rule for a request that alone is over a limit per minute.
+pub(crate) const REQUEST_OVER_LIMIT: &str = "request_over_minute_limit";
 
 impl fmt::Debug for RecoveryError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -121,6 +121,11 @@ impl Evidence {
         &self.codes
     }
 
+    /// Whether this machine word, in lower case, was found.
+    pub(crate) fn has_code(&self, word: &str) -> bool {
+        self.codes.iter().any(|code| code == word)
+    }
+
     /// The HTTP status; where several are told, the innermost that is an error.
     pub(crate) fn status(&self) -> Option<u16> {
         self.status

@@ -3,7 +3,7 @@
 use std::sync::LazyLock;
 
 use super::evidence::{Evidence, Shape};
-use super::marks::{COMPLAINS, FAILED_RUN, FILE_LIST, STOPPED_FRAME, TOOL_SAYS_NO, WELL};
+use super::marks::{COMPLAINS, ENDED_WELL, FAILED_RUN, FILE_LIST, STOPPED_FRAME, TOOL_SAYS_NO, WELL};
 use super::search::Search;
 use super::text::head;
 
@@ -143,6 +143,7 @@ static ABOUT: LazyLock<[(&'static str, Search); 9]> = LazyLock::new(|| {
                 r"^\s*(?:[-*]|\d+\.) (?:\*\*|`|fix|add|handle|support|use|when|if|retry|the )",
                 r"\b(?:if|when|once) (?:you|your|a|an|any|the|it)\b[^.\n]{0,80}\bwill (?:fail|return|raise|throw|be|get|see)\b",
                 r"^(?:如果|假如|一旦)",
+                r"^\W*(?:if|when|in case) you (?:see|get|hit|run into|encounter|receive|face|experience)\b",
                 r"\bis (?:an error|thrown|returned|raised|emitted)\b",
                 r"\b(?:how to|what is|why do|in this (?:guide|article|section|chapter)|for example|tl;dr)\b",
                 concat!(
@@ -324,8 +325,11 @@ pub(crate) fn judge(evidence: &Evidence) -> Gate {
     if REPORTS.is_match(text) {
         return Gate::Failure;
     }
-    if FAILED_RUN.is_match(text) {
+    if FAILED_RUN.is_match(text) || TOOL_SAYS_NO.is_match(text) {
         return Gate::Reported;
+    }
+    if ENDED_WELL.is_match(text) && evidence.shape != Shape::Failure {
+        return Gate::Ordinary("ended_well");
     }
     let first = head(text.lines().next().unwrap_or_default(), MAX_FIRST_LINE);
     if WELL.is_match(first) && evidence.shape != Shape::Failure {
@@ -366,6 +370,10 @@ fn stopped(evidence: &Evidence) -> bool {
 fn said_no(evidence: &Evidence) -> bool {
     if evidence.exit_code != Some(1) {
         return false;
+    }
+    if evidence.text().starts_with("diff --git ") {
+        // A difference is what it was asked for.
+        return true;
     }
     // Its streams must not complain: `grep` says 2 for that, but a shell around it may not.
     let silent = !SOUNDS_WRONG.is_match(evidence.text()) || evidence.text().len() > 400;

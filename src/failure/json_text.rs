@@ -39,6 +39,12 @@ pub(crate) fn bounded_copy(value: &Value, cap: usize) -> Value {
     copy(value, 0, &mut 0, &mut { cap })
 }
 
+/// Whether a field that is there for errors says that there was none.
+pub(crate) fn names_none(text: &str) -> bool {
+    const NONE: [&str; 8] = ["", "none", "null", "nil", "n/a", "-", "no error", "no errors"];
+    NONE.iter().any(|none| text.trim().eq_ignore_ascii_case(none))
+}
+
 /// Whether a text holds nothing: white space, byte-order marks, an empty list or object.
 pub(crate) fn is_blank(text: &str) -> bool {
     let text = text.trim_matches(|ch: char| ch.is_whitespace() || ch == '\u{feff}');

@@ -81,9 +81,13 @@ pub(crate) static WELL: LazyLock<Search> = LazyLock::new(|| {
         ),
         concat!(
             r"(?i)\A(?:the |this |that |it |its |our |a )?(?:function|method|class|module|script|code|handler|loop|helper|guard|parser",
-            r"|endpoint|agent|test|rule|policy|config|option|flag|setting|retry loop)s? (?:now |then |also |already )?(?:returns?|stops?|retries",
+            r"|endpoint|agent|test|rule|policy|config|option|flag|setting|retry loop)s?(?: [`'][^`'\n]{1,60}[`'])? (?:now |then |also |already )?(?:returns?|stops?|retries",
             r"|handles?|checks?|skips?|exits?|logs|reads|writes|uses|calls|waits|falls?|maps|throws|raises|treats|keeps|guards|rejects|requires|blocks)\b"
         ),
+        r"(?i)\A(?:the )?file \S+ has been (?:successfully )?(?:updated|edited|created|written|saved|deleted)\b",
+        r"(?i)\Ax-ratelimit-(?:limit|remaining)[\w-]*: ?[1-9]",
+        r"(?i)\Arate limits?: (?:up to )?\d",
+        r"(?i)\A(?:web )?search results (?:for|from)\b",
         r"\A\s*[-*] \[[ xX]\] ",
         r"(?i)\bnow (?:all )?(?:the )?(?:tests? )?(?:pass|work|green|fixed)",
         r"\A(?:已修复|修复了|已完成|已更新|已添加|新增|更新了|添加了|解决了|已解决)",
@@ -123,6 +127,8 @@ pub(crate) static TOOL_SAYS_NO: LazyLock<Search> = LazyLock::new(|| {
         r"(?i)\A(?:failed to parse function arguments|tool call error|unknown tool|no such tool|tool not found|tool \S+ not found)",
         r"(?i)\A(?:command timed out|the (?:user|command|tool) (?:denied|rejected|declined|was|timed|doesn't|failed|execution))",
         r"(?i)\A(?:user (?:denied|rejected|declined)|permission denied by|\[operation cancell?ed\]|no replacement was performed)",
+        r"(?i)\A(?:the )?\S+ tool was called with invalid arguments",
+        r"(?i)\A(?:reversed \(or previously applied\) patch|the edit (?:produced|resulted in|made) no|no changes to (?:apply|make))",
         r"(?i)\A(?:invalid (?:tool|arguments|patch|json)|failed: |(?:tool )?execution (?:failed|denied)|request timed out)",
         r"(?i)\A(?:blocked by|denied by|rejected by|hook blocked|aborted by|stopped by)",
         r"(?i)\A(?:编辑失败|工具执行失败|执行失败|错误：|错误:|エラー:|エラー：|ツールの実行に失敗)",
@@ -135,8 +141,16 @@ pub(crate) static COMPLAINS: LazyLock<Search> = LazyLock::new(|| {
         r"(?i)\b(?:disallowed|blocked|forbidden|violat\w+|reject\w*|den(?:y|ies|ied)|declined|prohibited|restricted|halted|outside",
         r"|limits?|exceed\w*|problems?|issues? found|not in|not on|would|dangerous|unsafe|ignored|requires?|not (?:met|reached|pass",
         r"|whitelisted|allowlisted)|tripwire\w*|triggered|granted|undefined|unresolved|mismatched|incompatible|permissions?",
-        r"|differs?|escapes|maximum|max|repeat\w*|repetit\w+|loop|halt\w*|offenses?|below)\b"
+        r"|differs?|in a row|same (?:arguments|parameters|call)|escapes|maximum|max|repeat\w*|repetit\w+|loop|halt\w*|offenses?|below)\b"
     )])
+});
+
+/// A log of tries of which one worked.
+pub(crate) static ENDED_WELL: LazyLock<Search> = LazyLock::new(|| {
+    any(&[
+        r"(?i)^\W*(?:\S+ ){0,3}(?:attempt|try|retry)(?: #?\d+)?(?:(?: of |/)\d+)?[:,]? (?:has )?(?:succeeded|worked|ok|successful|passed)\b",
+        r"(?i)\b(?:ok|succeeded|worked|recovered|connected|completed) (?:after|on|at|in) (?:the )?(?:\d+|second|third|last|next)(?:nd|rd|th)? (?:attempts?|retr(?:y|ies)|tries|try)\b",
+    ])
 });
 
 /// A listing of files and nothing else.

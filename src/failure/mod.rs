@@ -42,8 +42,10 @@ mod session;
 mod tables;
 mod text;
 mod timestamp;
+mod token_counts;
 mod typed;
 mod varying;
+mod waits;
 mod walk;
 
 pub use classify::{ClassifyAnswer, classify};

@@ -6,7 +6,9 @@ use super::gate::{self, Gate};
 use super::json_text::bounded_copy;
 use super::knowledge::knowledge;
 use super::redaction::mask;
+use super::rule::Rule;
 use super::text::head;
+use super::walk::TOOL_RESULT;
 use super::{
     Category, Detection, ErrorPattern, Explanation, Kind, RecoveryError, Report, RunnerUp, Timestamp, details, explain,
     fingerprint,
@@ -208,7 +210,11 @@ impl PatternRegistry {
 const FINISH_RANK: Rank = Rank::BuiltIn(95);
 
 fn matches(evidence: &Evidence) -> impl Iterator<Item = Match> {
-    knowledge().rules.matches(evidence, evidence.scan()).map(|hit| Match {
+    let hits = knowledge().rules.matches(evidence, evidence.scan());
+    // What a tool does not find is a page or a file, never a model.
+    let is_out_of_place =
+        |rule: &Rule| evidence.tool.is_some() && *rule.kind == Kind::ModelNotFound && rule.is_only_status();
+    hits.filter(move |hit| !is_out_of_place(hit.rule)).map(|hit| Match {
         name: hit.name,
         category: hit.rule.category(),
         kind: hit.rule.kind.clone(),
@@ -237,7 +243,7 @@ fn unknown(evidence: &Evidence) -> Match {
         Some(124) => fallback("exit_timeout", Kind::ToolTimeout, None),
         Some(code) if code != 0 => fallback("exit_code", Kind::ProcessFailed, None),
         _ if evidence.signal.is_some() => fallback("signal", Kind::ProcessKilled, None),
-        _ if evidence.tool.is_some() => fallback("tool", Kind::ToolFailed, None),
+        _ if evidence.tool.is_some() || evidence.has_code(TOOL_RESULT) => fallback("tool", Kind::ToolFailed, None),
         _ => fallback("unknown", Kind::Other, None),
     }
 }
@@ -271,7 +277,7 @@ fn build(found: Match, report: &Report, evidence: &Evidence, now: Timestamp) -> 
     let message = message(evidence, found.at);
     let details = details::read(&found.kind, evidence, now);
     let tool = report.tool.as_deref().or(evidence.tool.as_deref());
-    RecoveryError {
+    let mut error = RecoveryError {
         fingerprint: fingerprint::of(&found.kind, details.status, tool, &message),
         message: message.into(),
         category: found.category,
@@ -289,7 +295,10 @@ fn build(found: Match, report: &Report, evidence: &Evidence, now: Timestamp) -> 
         tool: tool.map(name),
         timestamp: now,
         raw: Some(Arc::new(bounded_copy(&report.value, MAX_RAW))),
-    }
+    };
+    // The same request can never pass.
+    error.retryable &= !error.must_shrink();
+    error
 }
 
 /// A name as records and output may hold it.

@@ -92,12 +92,25 @@ impl Walk {
             self.code("rejected_by_user");
             return;
         }
+        if no && !judged && is_a_guards(map) {
+            self.failed = true;
+            self.code("denied_by_hook");
+            return;
+        }
         if no || (yes && self.verdicts.1 && depth <= 1) {
             self.failed = true;
             let disagree = (yes && no) || (self.verdicts.0 && self.verdicts.1 && depth <= 1);
             self.code(if disagree { "verdicts disagree" } else { "verdict: fail" });
         }
     }
+}
+
+/// A hook's or a guard's record: it blocks or denies, where a verifier rejects or fails.
+fn is_a_guards(map: &Map<String, Value>) -> bool {
+    let decided = ["decision", "permissionDecision", "permission_decision", "behavior"]
+        .iter()
+        .find_map(|key| map.get(*key)?.as_str());
+    decided.is_some_and(|word| matches!(word.to_ascii_lowercase().as_str(), "block" | "deny" | "denied" | "blocked"))
 }
 
 fn number(map: &Map<String, Value>, key: &str) -> Option<f64> {

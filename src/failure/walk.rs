@@ -1,7 +1,7 @@
 use serde_json::{Map, Value};
 
 use super::evidence::{MAX_DEPTH, MAX_NODES, Shape};
-use super::json_text::{is_blank, open_json, whole_json};
+use super::json_text::{is_blank, names_none, open_json, whole_json};
 use super::machine_words::{lower, plain};
 use super::repr::printed_objects;
 use super::text::{head, head_and_tail};
@@ -9,6 +9,8 @@ use super::{Report, Source};
 
 /// The longest machine word that is kept.
 pub(crate) const MAX_CODE: usize = 120;
+/// The code that marks a tool's result which says that the tool failed, in the form of MCP.
+pub(crate) const TOOL_RESULT: &str = "tool result: error";
 /// How many codes, headers and numbers are kept.
 pub(crate) const MAX_FACTS: usize = 64;
 
@@ -207,6 +209,9 @@ impl Walk {
         self.look_at_envelope(map);
         self.tool_result |=
             ["tool_use_id", "tool_call_id", "call_id", "toolCallId"].iter().any(|key| map.contains_key(*key));
+        if map.get("isError") == Some(&Value::Bool(true)) && map.get("content").is_some_and(Value::is_array) {
+            self.code(TOOL_RESULT);
+        }
         let has_message = map.keys().any(|key| matches!(plain(key).as_ref(), "message" | "msg" | "errormessage"));
         if has_message && ["name", "code", "stack"].iter().any(|key| map.get(*key).is_some_and(Value::is_string)) {
             self.failed = true;
@@ -355,7 +360,7 @@ impl Walk {
             "error" | "err" | "errors" | "exception" | "errormessage" | "errormsg" | "failure" | "lasterror" => {
                 self.failed |= match value {
                     Value::Null | Value::Bool(false) => false,
-                    Value::String(text) => !text.is_empty(),
+                    Value::String(text) if names_none(text) => return,
                     Value::Array(items) => !items.is_empty(),
                     _ => true,
                 };
@@ -396,7 +401,7 @@ impl Walk {
                     }
                 }
             }
-            _ if value.is_string() && name.contains("error") => {
+            _ if name.contains("error") && value.as_str().is_some_and(|text| !names_none(text)) => {
                 self.failed = true;
                 self.value(value, depth + 1);
             }

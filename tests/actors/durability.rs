@@ -1,6 +1,8 @@
 //! Saved, then done (R10); and what happens while the disk fails.
 
+use std::future::poll_fn;
 use std::sync::Arc;
+use std::task::Poll;
 
 use backstop::actors::EngineEvent;
 use backstop::engine::EngineBuilder;
@@ -102,6 +104,36 @@ async fn nothing_happens_while_its_record_is_held_back() {
     let log = shelf.log.all();
     let place = |what: &str| log.iter().position(|noted| noted == what).unwrap();
     assert!(place("appended") < place("strategy") && place("strategy") < place("turn 1"), "{log:?}");
+}
+
+/// Real threads: reports that come while a verdict is being written, and say nothing of what they belong to.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn reports_that_come_while_a_verdict_is_written_share_the_next_episode() {
+    let shelf = Shelf::default();
+    let yaml = "session_error: [{strategy: retry, config: {max_retries: 1, backoff_ms: 0}}, abort]\n";
+    let engine = builder(yaml).store(shelf.clone()).spawn().await.unwrap();
+    let s = id("s");
+    let first = engine.report(&s, failure()).await.unwrap();
+    shelf.set_held(true);
+    let report = |seq| {
+        let engine = engine.clone();
+        tokio::spawn(async move { engine.report_redo(&id("s"), failure(), seq).await.unwrap() })
+    };
+    let end = report(Some(first.seq));
+    let waits = shelf.clone();
+    tokio::task::spawn_blocking(move || waits.wait_for_an_append()).await.unwrap();
+    let mut next: Vec<_> = (0..3).map(|_| Box::pin(engine.report(&s, failure()))).collect();
+    for one in &mut next {
+        // Polled once: it is in the session's mail.
+        assert!(poll_fn(|context| Poll::Ready(one.as_mut().poll(context).is_pending())).await);
+    }
+    assert!(engine.status(&s).await.unwrap().episode.is_none(), "they were looked at, as this is");
+    shelf.set_held(false);
+    assert!(matches!(end.await.unwrap().verdict(), Some(Verdict::Aborted { .. })));
+    for one in next {
+        let told = tokio::time::timeout(secs(60), one).await.unwrap().unwrap();
+        assert!(told.verdict().is_none() && told.episode == 2, "{told:?}");
+    }
 }
 
 /// Real threads: a store that is held back for ever keeps nobody waiting.

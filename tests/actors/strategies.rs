@@ -113,7 +113,8 @@ async fn threads_that_are_stuck_are_capped_and_then_the_chain_goes_on_without_th
             Answer::success("late")
         }
     };
-    let yaml = "stuck_threads: 2\nstrategy_timeout_ms: 20\nknown_strategies: [own]\nsession_error: [own, escalate]\n";
+    // Time enough for a thread to begin on any machine: one that has not is let go, and is not stuck.
+    let yaml = "stuck_threads: 2\nstrategy_timeout_ms: 1000\nknown_strategies: [own]\nsession_error: [own, escalate]\n";
     let engine = builder(yaml).strategy_fn("own", own).runner(Runner::Dedicated).clock(SystemClock);
     let engine = engine.spawn().await.unwrap();
     let mut reasons = vec![];

@@ -113,7 +113,8 @@ pub(crate) const RULES: &[Rule] = &[
             "moved to the background*",
         ],
         also: &["timed out*", "timeout*", "took more than*", "exceeded*", "time limit*", "cancelled*", "killed*"],
-        unless: &["request timed out", "api*", "memory*"],
+        // A whole run that `exec` ended is a turn that took too long.
+        unless: &["request timed out", "api*", "memory*", "ended by backstop"],
         over: Overrides { retryable: Some(false), action: Some(RecoveryAction::RemindAndRetry), ..Overrides::NONE },
         yes: "The command 'vim a.py' was cancelled because it took more than 30 seconds.",
         no: "Command timed out after 120000 ms",

@@ -289,6 +289,8 @@ pub(crate) const RULES: &[Rule] = &[
         phrases: &[
             "request too large",
             "request_too_large",
+            "received message larger than max*",
+            "trying to send message larger than max*",
             "request entity too large",
             "payload too large",
             "content too large",

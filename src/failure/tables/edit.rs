@@ -18,6 +18,23 @@ pub(crate) const RULES: &[Rule] = &[
         ..Rule::BASE
     },
     Rule {
+        name: "edit_without_effect",
+        kind: &Kind::EditNoChange,
+        rank: 86,
+        phrases: &[
+            "no changes to apply*",
+            "no changes to make*",
+            "edit produced no*",
+            "edit made no*",
+            "edit had no effect*",
+            "edit resulted in no*",
+            "previously applied) patch detected*",
+        ],
+        yes: "The edit produced no changes to the file.",
+        no: "The review produced no comments.",
+        ..Rule::BASE
+    },
+    Rule {
         name: "edit_no_change",
         kind: &Kind::EditNoChange,
         rank: 86,

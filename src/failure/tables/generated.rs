@@ -33,6 +33,16 @@ pub(crate) const RULES: &[Rule] = &[
         ..Rule::BASE
     },
     Rule {
+        name: "model_stream",
+        kind: &Kind::InvalidGeneration,
+        rank: 79,
+        phrases: &["model produced invalid sequence*", "model produced an invalid*", "malformed_function_call"],
+        codes: &["finish:malformed_function_call", "modelstreamerrorexception"],
+        yes: "Model produced invalid sequence as part of ToolUse.",
+        no: "the model produced a sequence",
+        ..Rule::BASE
+    },
+    Rule {
         name: "code_syntax",
         kind: &Kind::InvalidGeneration,
         rank: 73,

@@ -7,6 +7,7 @@ pub(crate) const RULES: &[Rule] = &[Rule {
     name: "guard_blocked",
     kind: &Kind::GuardBlocked,
     rank: 80,
+    codes: &["denied_by_hook"],
     phrases: &[
         "denied by policy",
         "blocked by policy",

@@ -147,6 +147,8 @@ pub(crate) const RULES: &[Rule] = &[
         regexes: &[
             ("jsondecodeerror*", r"\b(?:requests|simplejson|httpx|aiohttp|urllib3?)\b[\w.]*\.JSONDecodeError"),
             ("json*", r"(?s)JSONDecodeError.{0,400}\b(?:requests|httpx|resp|response|res|r)\.[^\n]{0,60}\.?json\("),
+            ("json*", r"\bjson\b[^\n]{0,60}\b(?:while|when|after) (?:fetching|requesting|calling|downloading)\b"),
+            ("json*", r"\b(?:fetch|request|get|post)\b[^\n]{0,20}https?://[^\n]{0,200}\bjson\b"),
             ("content type*", r"\bunexpected (?:mimetype|content[- ]type)\b"),
             (
                 "json*",
@@ -156,6 +158,24 @@ pub(crate) const RULES: &[Rule] = &[
         unless: &["empty or unparsable response"],
         yes: "API returned an empty or malformed response (HTTP 200), body is not valid JSON",
         no: "the model's arguments are not valid JSON",
+        ..Rule::BASE
+    },
+    Rule {
+        name: "reply_yaml",
+        kind: &Kind::JsonSyntax,
+        rank: 79,
+        phrases: &["model output*", "model's output*", "llm output*", "model response*", "llm response*"],
+        also: &[
+            "yaml parse*",
+            "yaml error*",
+            "parse yaml*",
+            "parse the yaml*",
+            "invalid yaml*",
+            "yaml.scanner*",
+            "toml*",
+        ],
+        yes: "YAML parse error in model output: mapping values are not allowed here",
+        no: "the model output was YAML",
         ..Rule::BASE
     },
     Rule {

@@ -21,9 +21,11 @@ mod cjk_limits;
 mod command;
 mod content_filter;
 mod context;
+mod crashes;
 mod edit;
 mod edit_match;
 mod environment;
+mod exceptions;
 mod generated;
 mod guard;
 mod json;
@@ -36,6 +38,7 @@ mod model;
 mod network;
 mod pairing;
 mod quota;
+mod registries;
 mod rejected;
 mod request;
 mod schema;
@@ -70,6 +73,7 @@ pub(crate) fn all() -> Vec<&'static Rule> {
         schema::RULES,
         generated::RULES,
         model::RULES,
+        registries::RULES,
         access::RULES,
         request::RULES,
         transport::RULES,
@@ -78,6 +82,8 @@ pub(crate) fn all() -> Vec<&'static Rule> {
         server::RULES,
         storage::RULES,
         limits::RULES,
+        exceptions::RULES,
+        crashes::RULES,
         environment::RULES,
         locale_machine::RULES,
         locale::RULES,

@@ -205,6 +205,13 @@ pub(crate) const RULES: &[Rule] = &[
         kind: &Kind::Network,
         rank: 62,
         phrases: &[
+            "connect etimedout*",
+            "rpc failed; curl*",
+            "fatal: early eof*",
+            "gnutls recv error*",
+            "gnutls_handshake() failed*",
+            "unexpected disconnect while reading sideband*",
+            "the remote end hung up*",
             "econnrefused",
             "econnreset",
             "enetunreach",

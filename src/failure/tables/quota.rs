@@ -92,6 +92,7 @@ pub(crate) const RULES: &[Rule] = &[
             "daily quota*",
             "monthly quota*",
             "the usage limit has been reached",
+            "ai usage limit reached*",
             "used up your*",
             "usage limit has been reached",
             "usage quota has been*",

@@ -2,12 +2,13 @@
 
 use super::super::Kind;
 use super::super::RecoveryAction;
+use super::super::error::REQUEST_OVER_LIMIT;
 use super::super::facts::Overrides;
 use super::super::rule::Rule;
 
 pub(crate) const RULES: &[Rule] = &[
     Rule {
-        name: "request_over_minute_limit",
+        name: REQUEST_OVER_LIMIT,
         kind: &Kind::RateLimit,
         rank: 93,
         phrases: &["request too large for"],
@@ -215,6 +216,8 @@ pub(crate) const RULES: &[Rule] = &[
         kind: &Kind::RateLimit,
         rank: 76,
         phrases: &[
+            "error code: 1015",
+            "error 1015",
             "rate limit*",
             "rate-limit*",
             "rate_limit*",

@@ -233,6 +233,10 @@ pub(crate) const RULES: &[Rule] = &[
         kind: &Kind::Network,
         rank: 62,
         phrases: &[
+            "write econnaborted",
+            "read econnaborted",
+            "software caused connection abort*",
+            "connection aborted*",
             "winerror 10061",
             "winerror 10054",
             "winerror 10053",

@@ -51,11 +51,36 @@ pub(crate) const RULES: &[Rule] = &[
         ..Rule::BASE
     },
     Rule {
+        name: "verifier_broken",
+        kind: &Kind::VerifierContradiction,
+        rank: 85,
+        phrases: &[
+            "verifier crashed*",
+            "verifier returned no*",
+            "verifier gave no*",
+            "verifier produced no*",
+            "verifier failed to run*",
+            "verifier is broken*",
+            "judge model returned no*",
+            "judge returned no*",
+            "could not parse the verdict*",
+            "could not parse verdict*",
+            "failed to parse verdict*",
+            "no verdict*",
+            "reviewer returned no*",
+        ],
+        yes: "VerifierError: the judge model returned no verdict",
+        no: "the judge returned a verdict: fail",
+        ..Rule::BASE
+    },
+    Rule {
         name: "verifier_contradiction",
         kind: &Kind::VerifierContradiction,
         rank: 84,
         phrases: &[
             "verifier contradict*",
+            "both pass and fail",
+            "both passed and failed",
             "contradictory verdict*",
             "verdicts disagree*",
             "verdict contradicts*",
@@ -318,6 +343,7 @@ pub(crate) const RULES: &[Rule] = &[
             "verificación fallida",
         ],
         regexes: &[
+            ("check*", r"\b(?:ci|status|required) checks?\b[^\n]{0,60}\bfail(?:ed|ing|ure)\b"),
             ("failed", r"\b\d+ failed\b"),
             ("fail*", r"^(?:--- )?(?-i:FAIL(?:ED|URES)?)\b[:! ]"),
             ("fail*", r"\b(?:tests?|specs?|suites?):? +\d+ failed"),

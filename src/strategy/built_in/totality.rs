@@ -62,7 +62,7 @@ fn any_settings() -> impl Strategy<Value = Map<String, Value>> {
 }
 
 fn any_tokens() -> impl Strategy<Value = TokenCounts> {
-    (any::<Option<u64>>(), any::<Option<u64>>()).prop_map(|(limit, actual)| TokenCounts { limit, actual })
+    (any::<Option<u64>>(), any::<Option<u64>>()).prop_map(|(limit, actual)| TokenCounts { limit, actual, prompt: None })
 }
 
 fn is_sound(remedy: &Remedy) -> bool {

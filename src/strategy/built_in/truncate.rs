@@ -77,7 +77,7 @@ mod tests {
     use crate::strategy::testing::trial;
 
     const fn tokens(limit: u64, actual: u64) -> TokenCounts {
-        TokenCounts { limit: Some(limit), actual: Some(actual) }
+        TokenCounts { limit: Some(limit), actual: Some(actual), prompt: None }
     }
 
     fn cut(settings: serde_json::Value) -> Option<Remedy> {
@@ -121,7 +121,7 @@ mod tests {
 
     #[test]
     fn a_request_size_without_its_limit_is_compared_too() {
-        let only = |actual| TokenCounts { limit: None, actual: Some(actual) };
+        let only = |actual| TokenCounts { limit: None, actual: Some(actual), prompt: None };
         let status =
             |now| Truncate.decide(&trial(json!({})).number(2).earlier([only(300)]).tokens(now).attempt()).status();
         assert_eq!([status(only(299)), status(only(300))], ["retry", "next_strategy"]);
