@@ -63,4 +63,5 @@ pub use redaction::mask;
 pub use registry::{MAX_MESSAGE, PatternRegistry};
 pub use report::{Report, Source};
 pub use session::{EmptySessionId, SessionId};
+pub(crate) use text::is_hidden;
 pub use timestamp::Timestamp;

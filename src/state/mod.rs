@@ -7,6 +7,9 @@ mod archive;
 mod collector;
 #[cfg(any(test, feature = "test-util"))]
 pub mod conformance;
+#[cfg(feature = "test-util")]
+#[doc(hidden)]
+pub mod decode;
 mod disk;
 mod error;
 mod file;
