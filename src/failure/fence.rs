@@ -62,7 +62,7 @@ fn without_roles(text: &str) -> String {
         let name = after.trim_start_matches(['/', ' ']);
         let is_role = |role: &&str| name.get(..role.len()).is_some_and(|start| start.eq_ignore_ascii_case(role));
         out.push_str(before);
-        out.push(if ROLES.iter().any(|role| is_role(&role)) { '(' } else { '[' });
+        out.push(if ROLES.iter().any(is_role) { '(' } else { '[' });
         rest = after;
     }
     out + rest
