@@ -5,6 +5,8 @@ use clap::{ArgAction, Args, Parser, Subcommand};
 use super::exec::ExecArgs;
 use super::exit::EXIT_CODES;
 use super::pipe::PipeArgs;
+#[cfg(feature = "simulate")]
+use super::simulate;
 use super::{check, classify, completions, explain, schema, sessions};
 
 /// Keeps AI-agent sessions alive: recovers failed turns.
@@ -49,5 +51,7 @@ pub(super) enum Verb {
     Explain(explain::ExplainArgs),
     Sessions(sessions::SessionsArgs),
     Schema(schema::SchemaArgs),
+    #[cfg(feature = "simulate")]
+    Simulate(simulate::SimulateArgs),
     Completions(completions::CompletionsArgs),
 }

@@ -18,6 +18,8 @@ mod pipe;
 mod run;
 mod schema;
 mod sessions;
+#[cfg(feature = "simulate")]
+mod simulate;
 mod unversioned;
 
 pub use args::{Cli, Globals};

@@ -4,6 +4,8 @@ use clap::Parser;
 use clap::error::ErrorKind;
 
 use super::args::{Cli, Verb};
+#[cfg(feature = "simulate")]
+use super::simulate;
 use super::{Exit, check, classify, completions, exec, explain, logging, pipe, schema, sessions};
 use crate::client::command::{CHILD_VERB, become_command};
 
@@ -38,6 +40,8 @@ fn run(cli: Cli) -> Exit {
         Verb::Explain(args) => explain::run(&args, &globals),
         Verb::Sessions(args) => sessions::run(&args, &globals),
         Verb::Schema(args) => schema::run(&args),
+        #[cfg(feature = "simulate")]
+        Verb::Simulate(args) => simulate::run(&args, &globals),
         Verb::Completions(args) => completions::run(&args),
     }
 }
