@@ -3,6 +3,8 @@
 //! A [`RecoveryStateStore`] keeps one [`StateRecord`] for each session: [`FileStore`] in a log with
 //! readable views beside it, [`MemoryStore`] for the life of the process, [`NullStore`] not at all.
 
+mod checkpoint;
+mod checkpoint_store;
 mod collector;
 mod disk;
 mod error;
@@ -31,6 +33,8 @@ mod views;
 #[cfg(test)]
 mod faults;
 
+pub use checkpoint::{Checkpoint, CheckpointInfo};
+pub use checkpoint_store::{CheckpointStore, FileCheckpoints, MAX_CHECKPOINT_BYTES, MemoryCheckpoints};
 pub use collector::{EpisodeOutcome, RecoveryMetricsCollector};
 pub use error::StateError;
 pub use file::{FileStore, FileStoreOptions};
