@@ -1,13 +1,14 @@
 //! Checkpoints of self-healing loops, on their way to their store by the persistence actor.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::sync::oneshot;
 
 use super::messages::{PersistenceMsg, ask};
 use super::{EngineError, Shared};
-use crate::failure::SessionId;
+use crate::failure::{SessionId, Timestamp};
 use crate::state::{Checkpoint, CheckpointInfo, CheckpointStore, StateError};
 
 /// What is asked of the store. Each can be asked twice without harm.
@@ -50,16 +51,27 @@ pub enum CheckpointError {
 }
 
 /// The store behind the persistence actor, one caller at a time.
-pub(crate) struct Checkpoints(Mutex<Box<dyn CheckpointStore>>);
+pub(crate) struct Checkpoints {
+    store: Mutex<Box<dyn CheckpointStore>>,
+    last_order: AtomicU64,
+}
 
 impl Checkpoints {
     pub fn new(store: Box<dyn CheckpointStore>) -> Self {
-        Self(Mutex::new(store))
+        Self { store: Mutex::new(store), last_order: AtomicU64::new(0) }
+    }
+
+    /// The place of a new checkpoint behind all others: by the clock over restarts, by count within a process.
+    pub fn next_order(&self, now: Timestamp) -> u64 {
+        let by_clock = now.as_millis().saturating_mul(1_000);
+        let next = |last: u64| Some(by_clock.max(last + 1));
+        let last = self.last_order.fetch_update(Ordering::SeqCst, Ordering::SeqCst, next);
+        last.map_or(by_clock, |last| by_clock.max(last + 1))
     }
 
     /// Calls the store; may block.
     pub fn answer(&self, ask: &CheckpointAsk) -> Result<CheckpointAnswer, StateError> {
-        let mut store = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut store = self.store.lock().unwrap_or_else(PoisonError::into_inner);
         let call = || match ask {
             CheckpointAsk::Save(checkpoint) => store.save(checkpoint).map(|()| CheckpointAnswer::Saved),
             CheckpointAsk::Load(session, name) => store.load(session, name).map(CheckpointAnswer::Loaded),

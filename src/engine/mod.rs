@@ -7,6 +7,7 @@ mod ended;
 #[cfg(any(test, feature = "test-util"))]
 mod failing;
 mod handle;
+pub mod healing;
 mod open_loop;
 mod session;
 mod shutdown;

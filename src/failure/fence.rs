@@ -17,7 +17,8 @@ const MAX_FENCED: usize = 500;
 /// ```
 pub fn fence(kind: &Kind, text: &str) -> String {
     let category = kind.usual_category();
-    if category == Some(super::Category::GuardViolation) {
+    // A verifier's verdict is what the next turn has to know.
+    if category == Some(super::Category::GuardViolation) && *kind != Kind::VerificationFailed {
         return format!("Failure: {kind}");
     }
     let clean = normalise(head(text, MAX_FENCED * 16));

@@ -52,6 +52,7 @@ pub use classify::{ClassifyAnswer, classify};
 pub use error::{Details, RecoveryError, TokenCounts};
 pub use evidence::DEFAULT_CAP;
 pub use explain::{Detection, Explanation, RunnerUp};
+pub(crate) use facts::facts_of;
 pub use fence::fence;
 pub use kind::Kind;
 pub use label::{Category, Domain, ErrorSeverity, RecoveryAction};
