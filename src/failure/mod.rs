@@ -2,6 +2,7 @@
 //!
 //! Pure: values and functions, without clock, I/O, async or randomness.
 
+mod classifier;
 mod classify;
 mod command;
 mod convert;
@@ -48,6 +49,7 @@ mod varying;
 mod waits;
 mod walk;
 
+pub use classifier::{ClassifiedError, ErrorClassifier};
 pub use classify::{ClassifyAnswer, classify};
 pub use error::{Details, RecoveryError, TokenCounts};
 pub use evidence::DEFAULT_CAP;

@@ -2,4 +2,10 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod budgets;
+mod crash;
+mod fixture;
+mod iterations;
+mod remedies;
+mod seeds;
 mod spirals;

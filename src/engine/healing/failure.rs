@@ -63,6 +63,10 @@ impl Failure {
             true => patterns.detect_category(&self.report, Category::GuardViolation, now),
             false => patterns.detect_first(&self.report, now),
         };
+        if detection == Detection::NotAFailure {
+            // No pattern knows it, but a step that fails has failed.
+            detection = patterns.detect_category(&self.report, Category::SessionError, now);
+        }
         if let Detection::Failure(error) = &mut detection {
             if said_no && error.kind != Kind::VerifierContradiction {
                 judged(error);

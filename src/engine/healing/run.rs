@@ -1,5 +1,6 @@
 //! The loop itself.
 
+use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -19,6 +20,7 @@ use crate::engine::{RecoveryEngine, SessionHandle, StopCause};
 use crate::failure::{Kind, SessionId};
 use crate::policy::budget::Spent;
 use crate::policy::{Injection, Turn, Verdict};
+use crate::state::Checkpoint;
 use crate::strategy::SessionClient;
 
 /// A loop under way.
@@ -49,6 +51,8 @@ pub(super) struct Run<S> {
     durable: bool,
 }
 
+type Later<T> = Pin<Box<dyn Future<Output = Result<T, CheckpointError>> + Send>>;
+
 /// Takes the loop's own configuration away from its session, however the loop is left.
 struct OwnConfig(Arc<Shared>, SessionId);
 
@@ -60,7 +64,8 @@ impl Drop for OwnConfig {
 
 impl<S: Serialize + DeserializeOwned + Clone> SelfHealingLoop<S> {
     /// Runs the loop: the step gets the iteration's number from 1, the state, and the turn with what recovery
-    /// asks of it.
+    /// asks of it. It runs in the caller's task and its future is not `Send`: to run several at once, join
+    /// them or use a `tokio::task::LocalSet`.
     ///
     /// # Errors
     ///
@@ -133,18 +138,21 @@ impl<S: Serialize + DeserializeOwned + Clone> Run<S> {
         let SelfHealingLoop { engine, id, initial, settings } = of;
         let shared = Arc::clone(engine.shared());
         let checkpoints = engine.checkpoints(&id);
-        if settings.fresh {
-            checkpoints.remove(PROGRESS).await?;
-            checkpoints.prune(0).await?;
-        }
-        let kept = checkpoints.load(PROGRESS).await?;
+        let (left, fresh) = (checkpoints.clone(), settings.fresh);
+        let left: Later<_> = Box::pin(async move {
+            if fresh {
+                left.remove(PROGRESS).await?;
+                left.prune(0).await?;
+            }
+            Ok(match left.load(PROGRESS).await? {
+                Some(progress) => (Some(progress), left.last_good().await?),
+                None => (None, None),
+            })
+        });
+        let (kept, from): (Option<Checkpoint>, Option<Checkpoint>) = left.await?;
         let mut progress = match &kept {
             Some(kept) => from_json(&kept.state)?,
             None => Progress::new(Spent { attempts: 0, since: shared.now() }),
-        };
-        let from = match kept {
-            Some(_) => checkpoints.last_good().await?,
-            None => None,
         };
         let state = match &from {
             Some(checkpoint) => from_json(&checkpoint.state)?,
@@ -207,6 +215,7 @@ impl<S: Serialize + DeserializeOwned + Clone> Run<S> {
         self.before = self.state.clone();
         self.iteration_budget = self.budget.inside("iteration", self.settings.iteration_allowance);
         self.models.clear();
+        self.last_kind = None;
         self.tell(LoopEvent::Iteration { iteration });
         if !self.has_checkpoint || iteration.is_multiple_of(self.settings.checkpoint_interval) {
             self.checkpoint(iteration).await;
@@ -215,11 +224,13 @@ impl<S: Serialize + DeserializeOwned + Clone> Run<S> {
 
     /// Keeps the state before an iteration.
     async fn checkpoint(&mut self, iteration: u32) {
-        let kept = async {
-            let name = self.checkpoints.keep_automatic(iteration, &to_json(&self.before)?).await?;
-            self.checkpoints.prune(self.settings.checkpoints_kept).await?;
+        let (checkpoints, most, json) =
+            (self.checkpoints.clone(), self.settings.checkpoints_kept, to_json(&self.before));
+        let kept: Later<Arc<str>> = Box::pin(async move {
+            let name = checkpoints.keep_automatic(iteration, &json?).await?;
+            checkpoints.prune(most).await?;
             Ok(name)
-        };
+        });
         match kept.await {
             Ok(name) => {
                 self.has_checkpoint = true;
@@ -234,7 +245,8 @@ impl<S: Serialize + DeserializeOwned + Clone> Run<S> {
         self.progress.spent = self.budget.spent();
         self.progress.degrades = self.client.granted.degrades.load(Ordering::SeqCst);
         self.progress.skips = self.client.granted.skips.load(Ordering::SeqCst);
-        let saved = async { self.checkpoints.keep(PROGRESS, self.progress.begun, &to_json(&self.progress)?).await };
+        let (checkpoints, begun, json) = (self.checkpoints.clone(), self.progress.begun, to_json(&self.progress));
+        let saved: Later<()> = Box::pin(async move { checkpoints.keep(PROGRESS, begun, &json?).await });
         if let Err(error) = saved.await {
             self.not_durable(&error);
         }
@@ -345,10 +357,11 @@ impl<S: Serialize + DeserializeOwned + Clone> Run<S> {
 
     /// Done: nothing is to be gone on with; named checkpoints stay.
     async fn clear(&mut self) {
-        let cleared = async {
-            self.checkpoints.remove(PROGRESS).await?;
-            self.checkpoints.prune(0).await
-        };
+        let checkpoints = self.checkpoints.clone();
+        let cleared: Later<()> = Box::pin(async move {
+            checkpoints.remove(PROGRESS).await?;
+            checkpoints.prune(0).await
+        });
         if let Err(error) = cleared.await {
             self.not_durable(&error);
         }
