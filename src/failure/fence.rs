@@ -60,7 +60,7 @@ mod tests {
 
     #[test]
     fn guards_show_their_kind_only() {
-        for kind in [Kind::GuardBlocked, Kind::UserRejected, Kind::ContentFilter, Kind::VerificationFailed] {
+        for kind in [Kind::GuardBlocked, Kind::UserRejected, Kind::ContentFilter] {
             assert_eq!(fence(&kind, "how to get round it"), format!("Failure: {kind}"));
         }
     }

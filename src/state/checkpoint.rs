@@ -48,7 +48,7 @@ impl Checkpoint {
 }
 
 /// The newest format that is written and read.
-const FORMAT: u32 = 1;
+pub(super) const FORMAT: u32 = 1;
 
 #[derive(Serialize, Deserialize)]
 struct Head {
@@ -105,7 +105,7 @@ pub(super) fn decode(text: &[u8]) -> Result<Checkpoint, NotRead> {
     if head.format > FORMAT {
         return Err(NotRead::Newer(head.format));
     }
-    if crc32fast::hash(body) != head.crc32 {
+    if head.format < FORMAT || crc32fast::hash(body) != head.crc32 {
         return Err(NotRead::Damaged);
     }
     let Body { session, name, iteration, at, order, state } =

@@ -3,7 +3,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::checkpoint::{Checkpoint, CheckpointInfo, NotRead, decode, encode};
+use super::checkpoint::{Checkpoint, CheckpointInfo, FORMAT, NotRead, decode, encode};
 use super::disk::{Directory, Disk, set_aside};
 use super::{StateError, file_stem, place};
 use crate::failure::SessionId;
@@ -138,7 +138,7 @@ fn read(disk: &mut Directory, file: &str, session: &SessionId) -> Result<Option<
     };
     match decode(&text) {
         Ok(checkpoint) if checkpoint.session == *session => Ok(Some(checkpoint)),
-        Err(NotRead::Newer(found)) => Err(StateError::Newer { path: disk.path(file), found, known: 1 }),
+        Err(NotRead::Newer(found)) => Err(StateError::Newer { path: disk.path(file), found, known: FORMAT }),
         Ok(_) | Err(NotRead::Damaged) => {
             let aside = set_aside(disk, file).map_err(|source| open(disk, source))?;
             tracing::error!(kept = %aside.display(), "a checkpoint is damaged; it was set aside");

@@ -12,10 +12,10 @@ use crate::fixture::{id, unavailable};
 /// Where the process dies.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Dies {
-    InStep(u32),
-    InVerifier(u32),
-    InRedo(u32),
-    InBackoff(u32),
+    Step(u32),
+    Verifier(u32),
+    Redo(u32),
+    Backoff(u32),
 }
 
 async fn engine(dir: &Path) -> RecoveryEngine {
@@ -33,15 +33,15 @@ async fn life_that_ends(dir: &Path, dies: Dies, seen: &Arc<Mutex<Vec<u32>>>) {
             seen.lock().unwrap().push(iteration);
             done.push(iteration);
             match dies {
-                Dies::InStep(at) if at == iteration => hang().await,
-                Dies::InRedo(at) if at == iteration && turn.redo > 0 => hang().await,
-                Dies::InRedo(at) | Dies::InBackoff(at) if at == iteration => return Err(unavailable()),
+                Dies::Step(at) if at == iteration => hang().await,
+                Dies::Redo(at) if at == iteration && turn.redo > 0 => hang().await,
+                Dies::Redo(at) | Dies::Backoff(at) if at == iteration => return Err(unavailable()),
                 _ => {}
             }
             Ok::<Step<()>, Failure>(Step::Continue)
         },
         async |iteration, _| {
-            if dies == Dies::InVerifier(iteration) {
+            if dies == Dies::Verifier(iteration) {
                 hang().await;
             }
             Ok(())
@@ -51,12 +51,10 @@ async fn life_that_ends(dir: &Path, dies: Dies, seen: &Arc<Mutex<Vec<u32>>>) {
         let mut reached = 0;
         while let Some(event) = events.next().await {
             match (dies, event) {
-                (Dies::InStep(at) | Dies::InVerifier(at), LoopEvent::Iteration { iteration }) if iteration == at => {
+                (Dies::Step(at) | Dies::Verifier(at), LoopEvent::Iteration { iteration }) if iteration == at => {
                     reached = 1;
                 }
-                (Dies::InRedo(_), LoopEvent::Redo { .. }) | (Dies::InBackoff(_), LoopEvent::Failed { .. }) => {
-                    reached = 1
-                }
+                (Dies::Redo(_), LoopEvent::Redo { .. }) | (Dies::Backoff(_), LoopEvent::Failed { .. }) => reached = 1,
                 _ => {}
             }
             if reached == 1 {
@@ -94,7 +92,7 @@ fn copy_dir(from: &Path, to: &Path) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_crash_in_any_phase_goes_on_from_the_last_checkpoint() {
-    for dies in [Dies::InStep(1), Dies::InStep(5), Dies::InVerifier(4), Dies::InRedo(5), Dies::InBackoff(5)] {
+    for dies in [Dies::Step(1), Dies::Step(5), Dies::Verifier(4), Dies::Redo(5), Dies::Backoff(5)] {
         let place = tempfile::tempdir().unwrap();
         let dir = place.path().join("state");
         let seen = Arc::default();
@@ -112,8 +110,8 @@ async fn a_crash_in_any_phase_goes_on_from_the_last_checkpoint() {
             .await
             .unwrap();
         let (begun, checkpoint) = match dies {
-            Dies::InStep(1) => (1, "iter_1"),
-            Dies::InVerifier(_) => (4, "iter_3"),
+            Dies::Step(1) => (1, "iter_1"),
+            Dies::Verifier(_) => (4, "iter_3"),
             _ => (5, "iter_3"),
         };
         assert_eq!(events.next().await, Some(LoopEvent::Started { begun, from: Some(checkpoint.into()) }), "{dies:?}");

@@ -107,7 +107,7 @@ async fn every_bound_holds_over_chains_success_and_restarts() {
                 if dice % 100 < 10 + seed % 80 {
                     return Err(failed(FAILURES[(dice >> 32) as usize % FAILURES.len()]));
                 }
-                Ok(if dice % 17 == 0 { Step::Done(()) } else { Step::Continue })
+                Ok(if dice.is_multiple_of(17) { Step::Done(()) } else { Step::Continue })
             });
             // The process dies after a while, at most four times.
             let patience = std::time::Duration::from_secs(1 + mix(seed, 1_000 + lives) % 8);

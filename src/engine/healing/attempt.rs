@@ -25,7 +25,7 @@ pub(super) enum Tried<O> {
 /// Why a try did not work.
 pub(super) enum Failed {
     /// To be recovered from.
-    Step { report: Report, found: Detection },
+    Step { report: Box<Report>, found: Detection },
     /// The loop itself ends here.
     Stop,
 }
@@ -37,7 +37,7 @@ pub(super) struct AsFound;
 impl Reporter<Failed> for AsFound {
     fn report(&self, failed: &Failed) -> Report {
         match failed {
-            Failed::Step { report, .. } => report.clone(),
+            Failed::Step { report, .. } => (**report).clone(),
             Failed::Stop => Report::cancelled(),
         }
     }
@@ -159,7 +159,7 @@ impl<S: Serialize + DeserializeOwned + Clone> Run<S> {
         if self.spirals(round) {
             return Failed::Stop;
         }
-        Failed::Step { report: failure.report().clone(), found }
+        Failed::Step { report: failure.into_report(), found }
     }
 
     /// A round with what is known of every one.

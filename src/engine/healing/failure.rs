@@ -24,7 +24,7 @@ pub enum Step<O> {
 /// ```
 #[derive(Debug)]
 pub struct Failure {
-    report: Report,
+    report: Box<Report>,
     said_no: bool,
     pub(super) keeps_state: bool,
 }
@@ -32,7 +32,7 @@ pub struct Failure {
 impl Failure {
     /// A failure as it is reported.
     pub fn new(report: Report) -> Self {
-        Self { report, said_no: false, keeps_state: false }
+        Self { report: Box::new(report), said_no: false, keeps_state: false }
     }
 
     /// A verifier's verdict on work that was done: kind `verification_failed`, unless the words show that the
@@ -52,8 +52,8 @@ impl Failure {
         &mut self.report
     }
 
-    pub(super) fn report(&self) -> &Report {
-        &self.report
+    pub(super) fn into_report(self) -> Box<Report> {
+        self.report
     }
 
     /// What it is, by the engine's patterns; a failed verification is the verifier's business.

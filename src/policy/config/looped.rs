@@ -66,8 +66,8 @@ mod tests {
         };
         assert_eq!(steps("session_error"), ["retry", "compact", "escalate"]);
         assert_eq!(steps("json_error"), ["abort"]);
-        assert_eq!(steps("verification_failed"), ["abort"]);
-        assert_eq!(steps("verifier_contradiction"), ["escalate"]);
+        assert_eq!(steps("kinds.verification_failed"), ["abort"]);
+        assert_eq!(steps("kinds.verifier_contradiction"), ["escalate"]);
         let retry = &config.chain(&key_of("session_error")).unwrap().steps[0];
         assert_eq!(retry.config.integer("max_retries"), Some(3));
     }
