@@ -199,6 +199,8 @@ pub(crate) enum PersistenceMsg {
     Retry,
     /// Readable copies have been out of date for long enough.
     ViewsAreDue,
+    /// The right to write is to be prolonged.
+    Hold,
     /// Tell when everything sent before is durable, or cannot be.
     Flush { done: oneshot::Sender<bool> },
     /// Keep, find or remove a loop's checkpoint.

@@ -3,6 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::evidence::Shape;
+use super::machine_words::lower;
 use super::walk::Walk;
 
 /// How the type of an event ends that only informs.
@@ -29,7 +30,7 @@ impl Walk {
         self.vendor_code("header", inner("header", "code"));
         self.vendor_code("error_code", map.get("error_code"));
         if let Some(reason) = inner("incomplete_details", "reason").and_then(Value::as_str) {
-            self.code(&format!("finish:{}", reason.to_ascii_lowercase()));
+            self.code(&format!("finish:{}", lower(reason)));
         }
         let word = |key: &str| map.get(key).and_then(Value::as_str).unwrap_or_default();
         if word("object") == "response" && matches!(word("status"), "cancelled" | "canceled") {

@@ -1,5 +1,7 @@
 //! Codes, statuses and named numbers: what a value tells to machines.
 
+use std::borrow::Cow;
+
 use serde_json::Value;
 
 use super::text::head;
@@ -23,7 +25,7 @@ impl Walk {
                 self.failed = true;
                 self.code(&number.to_string());
             }
-            (None, Some(word)) => self.code(&word.to_ascii_lowercase()),
+            (None, Some(word)) => self.code(&lower(word)),
             (None, None) => {}
         }
     }
@@ -54,4 +56,18 @@ impl Walk {
             _ => false,
         }
     }
+}
+
+/// A machine word as it is compared: what is longer is none.
+pub(crate) fn lower(word: &str) -> String {
+    head(word, MAX_CODE).to_ascii_lowercase()
+}
+
+/// A key's name without case, underscores and hyphens.
+pub(crate) fn plain(key: &str) -> Cow<'_, str> {
+    let key = head(key, MAX_CODE);
+    if key.bytes().all(|byte| byte.is_ascii_lowercase()) {
+        return Cow::Borrowed(key);
+    }
+    key.chars().filter(|ch| !matches!(ch, '_' | '-')).map(|ch| ch.to_ascii_lowercase()).collect::<String>().into()
 }

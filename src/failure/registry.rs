@@ -276,8 +276,9 @@ fn decide(finding: Finding, report: &Report, evidence: &Evidence, now: Timestamp
 fn build(found: Match, report: &Report, evidence: &Evidence, now: Timestamp) -> RecoveryError {
     let message = message(evidence, found.at);
     let details = details::read(&found.kind, evidence, now);
+    let tool = report.tool.as_deref().or(evidence.tool.as_deref());
     let mut error = RecoveryError {
-        fingerprint: fingerprint::of(&found.kind, &message),
+        fingerprint: fingerprint::of(&found.kind, details.status, tool, &message),
         message: message.into(),
         category: found.category,
         domain: found.facts.domain,
@@ -291,7 +292,7 @@ fn build(found: Match, report: &Report, evidence: &Evidence, now: Timestamp) -> 
         kind: found.kind,
         lane: report.lane.clone(),
         model: report.model.as_deref().map(name),
-        tool: report.tool.as_deref().or(evidence.tool.as_deref()).map(name),
+        tool: tool.map(name),
         timestamp: now,
         raw: Some(Arc::new(bounded_copy(&report.value, MAX_RAW))),
     };

@@ -4,7 +4,8 @@ use serde_json::{Map, Value};
 
 use super::evidence::MAX_DEPTH;
 use super::json_text::is_blank;
-use super::walk::{Walk, plain};
+use super::machine_words::{lower, plain};
+use super::walk::Walk;
 
 impl Walk {
     /// A reply of a model: whether it carries anything.
@@ -28,7 +29,7 @@ impl Walk {
 
     /// A log record below the level of errors, and a status that allows.
     pub(crate) fn look_at_level(&mut self, map: &Map<String, Value>) {
-        let word = |key: &str| map.get(key).and_then(Value::as_str).map(str::to_ascii_lowercase).unwrap_or_default();
+        let word = |key: &str| map.get(key).and_then(Value::as_str).map(lower).unwrap_or_default();
         if matches!(word("level").as_str(), "info" | "debug" | "trace" | "warn" | "warning")
             || matches!(word("status").as_str(), "allowed" | "allowed_warning")
         {
@@ -59,7 +60,7 @@ impl Walk {
             if !is_status && !FIELDS.iter().any(|field| key.ends_with(field)) {
                 continue;
             }
-            match value.as_str().map(str::to_ascii_lowercase).as_deref() {
+            match value.as_str().map(lower).as_deref() {
                 Some(
                     "pass" | "passed" | "approve" | "approved" | "accept" | "accepted" | "ok" | "success" | "allow",
                 ) => yes = true,

@@ -73,7 +73,7 @@ pub(crate) fn normalise(text: &str) -> String {
                 blank = true;
             }
             '\u{2500}'..='\u{259f}' => push_blank(&mut out, &mut blank),
-            '\u{feff}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2069}' => {}
+            ch if is_hidden(ch) => {}
             ch if ch.is_whitespace() || ch.is_control() => push_blank(&mut out, &mut blank),
             ch => {
                 out.push(match ch {
@@ -88,6 +88,15 @@ pub(crate) fn normalise(text: &str) -> String {
     }
     out.truncate(out.trim_end().len());
     if out.contains("[object Object]") { out.replace("[object Object]", "") } else { out }
+}
+
+/// What a person does not see and a model reads: marks of width and direction, tags, fillers.
+pub(crate) fn is_hidden(ch: char) -> bool {
+    matches!(ch,
+        '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}'
+        | '\u{180b}'..='\u{180f}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}'
+        | '\u{3164}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}'
+        | '\u{e0000}'..='\u{e0fff}')
 }
 
 /// How many bytes at the start are visible ASCII with single blanks or line feeds between.

@@ -1,12 +1,11 @@
-use std::borrow::Cow;
-
 use serde_json::{Map, Value};
 
-use super::Report;
 use super::evidence::{MAX_DEPTH, MAX_NODES, Shape};
 use super::json_text::{is_blank, names_none, open_json, whole_json};
+use super::machine_words::{lower, plain};
 use super::repr::printed_objects;
 use super::text::{head, head_and_tail};
+use super::{Report, Source};
 
 /// The longest machine word that is kept.
 pub(crate) const MAX_CODE: usize = 120;
@@ -15,11 +14,18 @@ pub(crate) const TOOL_RESULT: &str = "tool result: error";
 /// How many codes, headers and numbers are kept.
 pub(crate) const MAX_FACTS: usize = 64;
 
+/// How many texts of the largest size are kept in all.
+const TEXTS: usize = 16;
+/// The longest tool's output that is parsed as a record.
+const MAX_RECORD: usize = 256 * 1024;
+
 /// Gathers facts and texts while going through a report's value, wrappers first.
 #[derive(Debug, Default)]
 pub(crate) struct Walk {
     cap: usize,
     nodes: usize,
+    /// Bytes of text that were taken.
+    taken: usize,
     causes: Vec<String>,
     outputs: Vec<String>,
     pub(crate) stderr: Option<String>,
@@ -37,6 +43,8 @@ pub(crate) struct Walk {
     pub(crate) failed: bool,
     /// A field of the value itself says so, not one of something inside it.
     top_failed: bool,
+    /// The server's status says so, whatever its answer quotes.
+    refused: bool,
     /// A field says that it worked.
     pub(crate) worked: bool,
     /// Decided by somebody who knows the whole frame.
@@ -65,6 +73,7 @@ impl Walk {
         if report.status.is_some_and(|status| status >= 400) || self.exit_code.is_some_and(|code| code != 0) {
             self.failed = true;
         }
+        self.refused = report.source == Source::Provider && report.status.is_some_and(|status| status >= 400);
         match &report.value {
             Value::String(text) => {
                 if is_blank(text) {
@@ -98,11 +107,11 @@ impl Walk {
     }
 
     pub(crate) fn shape(&self) -> Shape {
-        if let Some(verdict) = self.verdict {
+        if let Some(verdict) = self.verdict.filter(|verdict| !self.refused || *verdict == Shape::Cancelled) {
             return verdict;
         }
         // A run that ended well may still tell of attempts that did not.
-        if self.failed && (self.exit_code != Some(0) || self.top_failed) {
+        if self.failed && (self.exit_code != Some(0) || self.top_failed || self.refused) {
             return Shape::Failure;
         }
         let blank = |text: &String| is_blank(text);
@@ -177,12 +186,21 @@ impl Walk {
         }
         self.nodes += 1;
         let text = head_and_tail(text, self.cap * 2);
+        if !self.has_room(&text) {
+            return;
+        }
         let (rest, embedded) = open_json(&text);
         let printed = printed_objects(&rest);
         self.causes.push(rest.into_owned());
         for value in embedded.into_iter().chain(printed) {
             self.value(&value, depth + 1);
         }
+    }
+
+    /// Whether a text may be kept beside what was: many long ones are bounded together.
+    fn has_room(&mut self, text: &str) -> bool {
+        self.taken += text.len();
+        self.taken <= self.cap * TEXTS
     }
 
     fn object(&mut self, map: &Map<String, Value>, depth: usize) {
@@ -236,7 +254,7 @@ impl Walk {
             "status" | "statuscode" | "httpstatus" | "httpstatuscode" | "apierrorstatus" | "httpcode" => {
                 self.status_or_code(value);
                 if let Some(word) = value.as_str() {
-                    match word.to_ascii_lowercase().as_str() {
+                    match lower(word).as_str() {
                         "error" | "failed" | "failure" | "denied" | "timeout" => self.failed = true,
                         "ok" | "success" | "completed" => self.worked = true,
                         _ => {}
@@ -252,7 +270,7 @@ impl Walk {
             | "exceptiontype" | "exceptionname" | "exitcodemeaning" | "xamznerrortype" => match value.as_str() {
                 Some(word) if word.contains(' ') && word.len() > 40 => false,
                 Some(word) => {
-                    let word = word.to_ascii_lowercase();
+                    let word = lower(word);
                     self.failed |= word == "error" || word.ends_with("error") || word.ends_with("exception");
                     self.code(&word);
                     true
@@ -261,19 +279,19 @@ impl Walk {
             },
             "finishreason" | "stopreason" | "donereason" | "blockreason" | "terminalreason" => {
                 if let Some(word) = value.as_str() {
-                    self.code(&format!("finish:{}", word.to_ascii_lowercase()));
+                    self.code(&format!("finish:{}", lower(word)));
                 }
                 true
             }
             "headers" | "responseheaders" => {
                 if let Value::Object(headers) = value {
-                    for (key, value) in headers.iter().take(MAX_FACTS) {
+                    for (key, value) in headers.iter().take(MAX_FACTS - self.headers.len().min(MAX_FACTS)) {
                         let text = match value {
-                            Value::String(text) => text.clone(),
+                            Value::String(text) => head(text, MAX_CODE).to_owned(),
                             Value::Number(number) => number.to_string(),
                             _ => continue,
                         };
-                        self.headers.push((key.to_ascii_lowercase(), head(&text, MAX_CODE).to_owned()));
+                        self.headers.push((lower(key), text));
                     }
                 }
                 true
@@ -323,7 +341,7 @@ impl Walk {
                 true
             }
             "role" => {
-                self.role = value.as_str().map(str::to_ascii_lowercase);
+                self.role = value.as_str().map(lower);
                 true
             }
             "stack" => has_message,
@@ -360,7 +378,12 @@ impl Walk {
                 match value {
                     Value::String(text) => match self.tool_result.then(|| exec_record(text)).flatten() {
                         Some(record) => self.value(&record, depth + 1),
-                        None => self.outputs.push(head_and_tail(text, self.cap).into_owned()),
+                        None => {
+                            let text = head_and_tail(text, self.cap);
+                            if self.has_room(&text) {
+                                self.outputs.push(text.into_owned());
+                            }
+                        }
                     },
                     other => self.value(other, depth + 1),
                 }
@@ -373,7 +396,9 @@ impl Walk {
             "title" => {
                 if let Some(title) = value.as_str() {
                     self.command.get_or_insert_with(|| head(title, MAX_CODE).to_owned());
-                    self.numbers.push(("title".to_owned(), head(title, MAX_CODE).to_owned()));
+                    if self.numbers.len() < MAX_FACTS {
+                        self.numbers.push(("title".to_owned(), head(title, MAX_CODE).to_owned()));
+                    }
                 }
             }
             _ if name.contains("error") && value.as_str().is_some_and(|text| !names_none(text)) => {
@@ -388,16 +413,7 @@ impl Walk {
 
 /// A tool's result that is a record of a command, written as JSON: its output and its exit code.
 fn exec_record(text: &str) -> Option<Value> {
-    let record = whole_json(text)?;
+    let record = whole_json(Some(text).filter(|text| text.len() <= MAX_RECORD)?)?;
     let exit = record.get("metadata")?.get("exit_code")?.as_i64()?;
     (exit != 0 && record.get("output").is_some_and(Value::is_string)).then_some(record)
-}
-
-/// A key's name without case, underscores and hyphens.
-pub(crate) fn plain(key: &str) -> Cow<'_, str> {
-    let key = head(key, MAX_CODE);
-    if key.bytes().all(|byte| byte.is_ascii_lowercase()) {
-        return Cow::Borrowed(key);
-    }
-    key.chars().filter(|ch| !matches!(ch, '_' | '-')).map(|ch| ch.to_ascii_lowercase()).collect::<String>().into()
 }

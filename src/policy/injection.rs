@@ -2,6 +2,8 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use crate::failure::is_hidden;
+
 /// Text that the next turn gets in its system prompt: bounded, without control characters (R12).
 ///
 /// ```
@@ -18,7 +20,7 @@ impl Injection {
     /// The longest text in characters: an instruction, not a document.
     pub const MAX_CHARS: usize = 4_000;
 
-    /// Takes any text, drops control and bidirectional-override characters, and cuts it at
+    /// Takes any text, drops control characters and those that nobody sees, and cuts it at
     /// [`Injection::MAX_CHARS`].
     pub fn new(text: impl AsRef<str>) -> Self {
         Self(text.as_ref().chars().filter(|c| is_visible(*c)).take(Self::MAX_CHARS).collect::<String>().into())
@@ -31,9 +33,7 @@ impl Injection {
 }
 
 fn is_visible(c: char) -> bool {
-    const ORDER_MARKS: [std::ops::RangeInclusive<char>; 3] =
-        ['\u{200b}'..='\u{200f}', '\u{202a}'..='\u{202e}', '\u{2060}'..='\u{2069}'];
-    c == '\n' || c == '\t' || !(c.is_control() || c == '\u{feff}' || ORDER_MARKS.iter().any(|range| range.contains(&c)))
+    c == '\n' || c == '\t' || !(c.is_control() || is_hidden(c))
 }
 
 impl From<String> for Injection {

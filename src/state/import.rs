@@ -1,4 +1,4 @@
-//! State files of the original become kept history, once: when there is no log.
+//! State files of the original become kept history, once: when there is no log, or a damaged one.
 //!
 //! The original keeps a file for a session that has not recovered, and writes neither a verdict nor
 //! the failure itself. So each file becomes the kept verdict of one past episode: its attempts as they
@@ -72,6 +72,12 @@ impl Import {
         Ok(Self { files })
     }
 
+    /// Leaves out sessions that are known otherwise.
+    pub fn without(mut self, is_known: impl Fn(&SessionId) -> bool) -> Self {
+        self.files.retain(|file| !is_known(&file.record.session));
+        self
+    }
+
     /// What was read.
     pub fn records(&self) -> impl Iterator<Item = &StateRecord> {
         self.files.iter().map(|file| &file.record)
@@ -92,7 +98,7 @@ impl Import {
     }
 }
 
-enum Refused {
+pub(super) enum Refused {
     /// It does not read.
     Damaged(&'static str),
     /// It reads, and is no state that can be taken over.
@@ -116,14 +122,19 @@ fn read_file(disk: &dyn Disk, entry: &Name, id: &str) -> Result<(SessionId, Sess
         std::io::ErrorKind::FileTooLarge => Refused::Damaged("it is larger than any state file"),
         _ => Refused::Foreign("it cannot be read"),
     })?;
-    let value: Value = serde_json::from_slice(&bytes).map_err(|_| Refused::Damaged("it is no JSON"))?;
+    taken_over(&entry.name, id, &bytes)
+}
+
+/// What the file's content becomes.
+pub(super) fn taken_over(name: &str, id: &str, bytes: &[u8]) -> Result<(SessionId, SessionMemory), Refused> {
+    let value: Value = serde_json::from_slice(bytes).map_err(|_| Refused::Damaged("it is no JSON"))?;
     let theirs = Theirs::deserialize(value).map_err(|_| Refused::Foreign("it is no state file"))?;
     if theirs.version.is_some_and(|version| version > u64::from(RecoveryState::VERSION)) {
         return Err(Refused::Foreign("a newer version wrote it"));
     }
     let session = SessionId::new(theirs.session.unwrap_or_else(|| id.to_owned()))
         .map_err(|_| Refused::Foreign("it names no session"))?;
-    if session.as_str() != id && view_name(&session) != entry.name {
+    if session.as_str() != id && view_name(&session) != name {
         return Err(Refused::Foreign("it belongs to a session of another name"));
     }
     let attempts = attempts(theirs.attempts);

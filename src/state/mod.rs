@@ -3,9 +3,15 @@
 //! A [`RecoveryStateStore`] keeps one [`StateRecord`] for each session: [`FileStore`] in a log with
 //! readable views beside it, [`MemoryStore`] for the life of the process, [`NullStore`] not at all.
 
+mod archive;
 mod checkpoint;
 mod checkpoint_store;
 mod collector;
+#[cfg(any(test, feature = "test-util"))]
+pub mod conformance;
+#[cfg(feature = "test-util")]
+#[doc(hidden)]
+pub mod decode;
 mod disk;
 mod error;
 mod file;
@@ -22,17 +28,27 @@ mod note;
 mod place;
 mod plain;
 mod prometheus;
+mod repair;
 mod replay;
+mod restore;
 mod sha256;
 mod stem;
 mod store;
 mod summary;
+mod verify;
 mod view;
 mod views;
 
 #[cfg(test)]
 mod faults;
+#[cfg(test)]
+mod platter;
+#[cfg(test)]
+mod played;
+#[cfg(test)]
+mod power;
 
+pub use archive::{Archive, ArchiveError, Archived, Keeper};
 pub use checkpoint::{Checkpoint, CheckpointInfo};
 pub use checkpoint_store::{CheckpointStore, FileCheckpoints, MAX_CHECKPOINT_BYTES, MemoryCheckpoints};
 pub use collector::{EpisodeOutcome, RecoveryMetricsCollector};
@@ -45,7 +61,10 @@ pub use metrics::{Percentiles, RecoveryMetricsSnapshot, Tally};
 pub use note::StateNote;
 pub use plain::{MemoryStore, NullStore};
 pub use prometheus::to_prometheus;
+pub use repair::Repaired;
+pub use restore::{OnConflict, RestoreError, Restored};
 pub use stem::file_stem;
-pub use store::{RecoveryStateStore, StateRecord};
+pub use store::{Lease, RecoveryStateStore, StateRecord};
 pub use summary::SessionSummary;
+pub use verify::{Finding, FindingKind, Verification};
 pub use view::{ActiveChain, EpisodeView, RecoveryState, VerdictView};

@@ -16,11 +16,34 @@ pub(super) fn read(text: &str) -> Result<Node, Unreadable> {
         return Err(Unreadable { place: Place::START, message });
     }
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    read_both(text).map_err(|error| well_placed(error, text))
+}
+
+fn read_both(text: &str) -> Result<Node, Unreadable> {
     let marks = Marks::read(text)?;
     let Some(root) = marks.root() else {
         return Ok(Node { value: Found::Nothing, place: Some(Place::START) });
     };
     join(values::read(text)?, root, &marks)
+}
+
+/// Of a character that YAML does not allow the parsers tell the byte, or a column behind the line's end.
+fn well_placed(error: Unreadable, text: &str) -> Unreadable {
+    let is_of_character = ["unprintable", "control characters"].iter().any(|words| error.message.contains(words));
+    let place = unprintable(text).filter(|_| is_of_character).unwrap_or(error.place);
+    Unreadable { place, ..error }
+}
+
+/// Where the first character stands that YAML does not allow.
+fn unprintable(text: &str) -> Option<Place> {
+    let allowed = |ch: char| {
+        matches!(ch, '\t' | '\n' | '\r' | ' '..='~' | '\u{85}' | '\u{a0}'..='\u{d7ff}' | '\u{e000}'..='\u{fefe}'
+            | '\u{ff00}'..='\u{fffd}' | '\u{10000}'..)
+    };
+    let before = &text[..text.find(|ch| !allowed(ch))?];
+    let line = before.rsplit('\n').next().unwrap_or_default();
+    let number = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
+    Some(Place { line: number(before.matches('\n').count() + 1), column: number(line.chars().count() + 1) })
 }
 
 /// Puts each value at its mark. The two passes keep the order of keys and items.
@@ -117,6 +140,9 @@ mod tests {
         ] {
             let expected = Unreadable { place: Place { line, column }, message: message.to_owned() };
             assert_eq!(read(text), Err(expected));
+        }
+        for (text, line, column) in [("é: 1\nb: é\u{1}\n", 2, 5), ("\u{203d}\u{203d}a: b\0", 1, 7)] {
+            assert_eq!(read(text).map_err(|error| error.place), Err(Place { line, column }), "{text:?}");
         }
         let tab = read("a:\n\tb: 1\n").map_err(|error| error.place.line);
         assert_eq!(tab, Err(2));

@@ -29,8 +29,8 @@ pub(super) fn read(text: &str) -> Result<Raw, Unreadable> {
         let number = |n: usize| u32::try_from(n).unwrap_or(u32::MAX).max(1);
         let place =
             error.location().map_or(Place::START, |at| Place { line: number(at.line()), column: number(at.column()) });
-        let text = error.to_string();
-        let message = text.split(" at line ").next().unwrap_or(&text).to_owned();
+        let said = error.to_string();
+        let message = said.split(" at line ").next().unwrap_or(&said).to_owned();
         Unreadable { place, message }
     })
 }
