@@ -49,6 +49,8 @@ pub mod state;
 pub mod strategy;
 
 pub use actors::{Directive, EngineError, EngineEvent, Outcome, RecoveryMsg, Runner};
+pub use engine::healing;
+pub use engine::healing::{CheckpointManager, SelfHealingLoop};
 pub use engine::{Done, Recovered, RecoveryEngine, Stopped, ToReport};
 pub use failure::{
     Category, Detection, ErrorPattern, Kind, LaneKey, PatternRegistry, RecoveryError, Report, SessionId, Timestamp,

@@ -22,6 +22,7 @@ fn each_shows_what_it_is_there_for() {
         ("open_loop", "alpha: recovered (verified) after 3 tries"),
         ("embedded", "worker-1: worked in life 3"),
         ("fleet", "\"recovered\": "),
+        ("self_healing_loop", "tests that fail at the end: 0"),
     ] {
         let said = said(example);
         assert!(said.contains(shown), "{example}: {said}");

@@ -190,7 +190,7 @@ impl SessionState {
         let Some(error) = detection.into_failure().map(Arc::new) else {
             return self.refuse(reply, Verdict::Unhandled(Unhandled::NotDetected), None, false);
         };
-        let plan = self.shared.plan();
+        let plan = self.shared.plan(&self.id);
         self.hold_lane(&error);
         let detected = error.kind.clone();
         let began = Began { error, redoer, turn: key.turn, deadline };

@@ -6,6 +6,7 @@ use serde::Serialize;
 use tokio::sync::oneshot;
 
 use super::admission::Permit;
+use super::checkpoints::{CheckpointAnswer, CheckpointAsk};
 use super::desk::{Incoming, ReplyTo, Wants};
 use super::outcome::{EngineError, Outcome};
 use super::shared::Shared;
@@ -13,6 +14,7 @@ use crate::failure::{Detection, ErrorPattern, Kind, Report, SessionId, Timestamp
 use crate::policy::machine::{Event, Looked, PhaseName, Record, Redoer};
 use crate::policy::session::KeptVerdict;
 use crate::policy::{ChainKey, RecoveryAttempt};
+use crate::state::StateError;
 use crate::strategy::SessionClient;
 
 /// What a session's actor is told. Outsiders' messages wait at the session's desk and the mailbox only
@@ -201,6 +203,8 @@ pub(crate) enum PersistenceMsg {
     Hold,
     /// Tell when everything sent before is durable, or cannot be.
     Flush { done: oneshot::Sender<bool> },
+    /// Keep, find or remove a loop's checkpoint.
+    Checkpoint { ask: Box<CheckpointAsk>, done: oneshot::Sender<Result<CheckpointAnswer, StateError>> },
     #[cfg(any(test, feature = "test-util"))]
     Panic,
 }

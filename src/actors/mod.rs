@@ -1,6 +1,7 @@
 //! The actors: thin shells that carry decisions out.
 
 mod admission;
+mod checkpoints;
 mod clock;
 mod conclude;
 mod desk;
@@ -32,6 +33,8 @@ mod trace;
 mod writer;
 
 pub use admission::Permit;
+pub use checkpoints::CheckpointError;
+pub(crate) use checkpoints::{CheckpointAnswer, CheckpointAsk, Checkpoints, ask_checkpoints};
 pub use clock::{Clock, SystemClock, TokioClock};
 pub(crate) use desk::{Incoming, ReplyTo, Wants};
 pub use directive::{Action, Directive};

@@ -4,8 +4,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ractor::{Actor, ActorProcessingErr, ActorRef};
+use tokio::sync::oneshot;
 use tokio::time::Instant;
 
+use super::checkpoints::{CheckpointAnswer, CheckpointAsk};
 use super::events::EngineEvent;
 use super::messages::{MetricsMsg, PersistenceMsg, SaveAck, SessionMsg};
 use super::outage::Outage;
@@ -100,6 +102,7 @@ impl Actor for PersistenceActor {
                 state.settle(&me);
             }
             PersistenceMsg::Flush { done } => state.args.writer.queue().flush(done),
+            PersistenceMsg::Checkpoint { ask, done } => state.checkpoint(*ask, done),
             #[cfg(any(test, feature = "test-util"))]
             PersistenceMsg::Panic => panic!("asked to panic"),
         }
@@ -124,6 +127,20 @@ impl PersistenceState {
             let now = pending();
             in_vain = if now > seen { 0 } else { in_vain + 1 };
             seen = now;
+        }
+    }
+
+    /// Asks the checkpoints' store beside the log's work: neither waits for the other.
+    fn checkpoint(&self, ask: CheckpointAsk, done: oneshot::Sender<Result<CheckpointAnswer, StateError>>) {
+        let shared = Arc::clone(&self.args.shared);
+        let work = move || {
+            // Whoever asked may have left.
+            let _ = done.send(shared.checkpoints.answer(&ask));
+        };
+        if self.args.inline {
+            work();
+        } else {
+            tokio::task::spawn_blocking(work);
         }
     }
 

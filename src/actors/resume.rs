@@ -113,7 +113,7 @@ impl SessionState {
 
     /// Takes an episode found on disk over, without going on with it.
     pub(super) fn own(&self, client: Option<Arc<dyn SessionClient>>, driver: Option<u64>) {
-        let mut running = Running::new(self.shared.plan(), client, driver);
+        let mut running = Running::new(self.shared.plan(&self.id), client, driver);
         if let Some(episode) = self.memory.open_episode() {
             running.span = trace::span_of(&self.id, episode.id(), episode.error());
         }

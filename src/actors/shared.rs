@@ -9,6 +9,7 @@ use ractor::ActorRef;
 use tokio::runtime::Handle;
 
 use super::admission::Gate;
+use super::checkpoints::Checkpoints;
 use super::clock::Clock;
 use super::directory::Directory;
 use super::events::EventBus;
@@ -42,6 +43,9 @@ pub(crate) struct Shared {
     pub client_factory: Option<ClientFactory>,
     pub writer: Arc<Writer>,
     pub journal: Journal,
+    pub checkpoints: Checkpoints,
+    /// What sessions keep to instead of the engine's configuration.
+    own_configs: DashMap<SessionId, Arc<RecoveryConfig>>,
     config: RwLock<Arc<RecoveryConfig>>,
     /// The detector's snapshot, published at every change.
     patterns: RwLock<Arc<PatternRegistry>>,
@@ -89,6 +93,7 @@ pub(crate) struct SharedParts {
     pub client_factory: Option<ClientFactory>,
     pub writer: Arc<Writer>,
     pub journal: Journal,
+    pub checkpoints: Checkpoints,
     pub seed: Option<u64>,
 }
 
@@ -105,6 +110,8 @@ impl Shared {
             client_factory: parts.client_factory,
             writer: parts.writer,
             journal: parts.journal,
+            checkpoints: parts.checkpoints,
+            own_configs: DashMap::new(),
             config: RwLock::new(Arc::new(parts.config)),
             patterns: RwLock::new(Arc::new(parts.patterns)),
             code_patterns: RwLock::new(parts.code_patterns),
@@ -156,9 +163,18 @@ impl Shared {
         change(&mut write(&self.code_patterns))
     }
 
-    /// What an episode that opens now keeps to.
-    pub fn plan(&self) -> Plan {
-        Plan { config: self.config(), computing: self.strategies.computing() }
+    /// What an episode of the session that opens now keeps to.
+    pub fn plan(&self, id: &SessionId) -> Plan {
+        let own = self.own_configs.get(id).map(|config| Arc::clone(&config));
+        Plan { config: own.unwrap_or_else(|| self.config()), computing: self.strategies.computing() }
+    }
+
+    /// Gives a session a configuration of its own, or takes it away.
+    pub fn set_own_config(&self, id: &SessionId, config: Option<Arc<RecoveryConfig>>) {
+        match config {
+            Some(config) => self.own_configs.insert(id.clone(), config),
+            None => self.own_configs.remove(id).map(|(_, config)| config),
+        };
     }
 
     pub fn patterns(&self) -> Arc<PatternRegistry> {

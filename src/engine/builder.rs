@@ -7,7 +7,7 @@ use super::{RecoveryEngine, StartError};
 use crate::actors::{ClientFactory, Clock, OnEscalate, Outcome, Runner, SystemClock};
 use crate::failure::{ErrorPattern, PatternRegistry, SessionId};
 use crate::policy::{Answer, RecoveryConfig};
-use crate::state::RecoveryStateStore;
+use crate::state::{CheckpointStore, RecoveryStateStore};
 use crate::strategy::{Attempt, RecoveryStrategy, SessionClient, StrategyRegistry, UnnamedStrategy};
 
 /// Where the state of an engine's sessions is kept, unless the host says otherwise.
@@ -31,6 +31,7 @@ pub struct EngineBuilder {
     pub(super) on_escalate: Option<OnEscalate>,
     pub(super) clients: Option<ClientFactory>,
     pub(super) seed: Option<u64>,
+    pub(super) checkpoints: Option<Box<dyn CheckpointStore>>,
     /// How long each append takes, in virtual time.
     #[cfg(feature = "test-util")]
     pub(super) disk_latency: Option<crate::actors::Latency>,
@@ -49,6 +50,7 @@ impl Default for EngineBuilder {
             on_escalate: None,
             clients: None,
             seed: None,
+            checkpoints: None,
             #[cfg(feature = "test-util")]
             disk_latency: None,
         }
@@ -74,6 +76,14 @@ impl EngineBuilder {
     #[must_use]
     pub fn store(mut self, store: impl RecoveryStateStore + 'static) -> Self {
         self.place = Place::Store(Box::new(store));
+        self
+    }
+
+    /// Keeps the checkpoints of self-healing loops in a store of the host's; without one they are kept in the
+    /// state directory, or in memory where there is none.
+    #[must_use]
+    pub fn checkpoint_store(mut self, store: impl CheckpointStore + 'static) -> Self {
+        self.checkpoints = Some(Box::new(store));
         self
     }
 

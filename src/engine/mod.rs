@@ -9,6 +9,7 @@ mod failing;
 #[cfg(feature = "simulate")]
 pub mod fleet;
 mod handle;
+pub mod healing;
 mod open_loop;
 mod session;
 mod shutdown;

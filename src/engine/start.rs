@@ -8,10 +8,13 @@ use ractor::{Actor, ActorCell};
 
 use super::RecoveryEngine;
 use super::builder::{EngineBuilder, Place};
-use crate::actors::{Root, RootArgs, Runner, RunnerPool, Shared, SharedParts, Stored, Writer};
+use crate::actors::{Checkpoints, Root, RootArgs, Runner, RunnerPool, Shared, SharedParts, Stored, Writer};
 use crate::policy::Durability;
 use crate::policy::session::SessionMemory;
-use crate::state::{FileStore, FileStoreOptions, Journal, MemoryStore, RecoveryStateStore, StateError};
+use crate::state::{
+    CheckpointStore, FileCheckpoints, FileStore, FileStoreOptions, Journal, MemoryCheckpoints, MemoryStore,
+    RecoveryStateStore, StateError,
+};
 use crate::strategy::UnnamedStrategy;
 
 /// Why an engine did not start; nothing was left running.
@@ -43,7 +46,16 @@ pub(super) async fn start(builder: EngineBuilder, parent: Option<ActorCell>) -> 
         view_bytes: usize::try_from(limits.state_file_bytes).unwrap_or(usize::MAX),
         ..FileStoreOptions::default()
     };
+    let kept_in = match (&builder.place, builder.config.durability()) {
+        (Place::Directory(dir), durability) if durability != Durability::Off => Some(dir.clone()),
+        _ => None,
+    };
     let store = open(builder.place, builder.config.durability(), options).await?;
+    let checkpoints: Box<dyn CheckpointStore> = match (builder.checkpoints, kept_in) {
+        (Some(store), _) => store,
+        (None, Some(dir)) => Box::new(FileCheckpoints::of(&dir)),
+        (None, None) => Box::new(MemoryCheckpoints::default()),
+    };
     let runner = RunnerPool::new(builder.runner, limits.strategies_at_once, limits.stuck_threads)
         .map_err(StartError::Runtime)?;
     let code_patterns = builder.patterns.with_text_cap(limits.detect_bytes);
@@ -65,6 +77,7 @@ pub(super) async fn start(builder: EngineBuilder, parent: Option<ActorCell>) -> 
         client_factory: builder.clients,
         writer,
         journal,
+        checkpoints: Checkpoints::new(checkpoints),
         seed: builder.seed,
     });
     let inline = builder.runner == Runner::Inline;

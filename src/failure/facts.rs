@@ -96,6 +96,11 @@ impl Facts {
     }
 }
 
+/// What follows from a failure's kind.
+pub(crate) fn facts_of(kind: &Kind) -> Facts {
+    Facts::of(kind)
+}
+
 /// One sentence for people about a failure of this kind.
 pub(crate) fn diagnosis(kind: &Kind) -> &'static str {
     match kind {

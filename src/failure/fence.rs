@@ -18,11 +18,13 @@ const MAX_KIND: usize = 100;
 /// assert!(!fence(&Kind::GuardBlocked, "secret rule 7").contains("secret"));
 /// ```
 pub fn fence(kind: &Kind, text: &str) -> String {
-    let category = kind.usual_category();
+    // A verifier's verdict on the work is what the next turn has to know.
+    let is_kept_back =
+        kind.usual_category() == Some(super::Category::GuardViolation) && *kind != Kind::VerificationFailed;
     // A kind of the user's own may be any text.
     let kind: String = mask(&normalise(kind.as_str())).chars().map(tamed).take(MAX_KIND).collect();
     let kind = kind.replace('\n', " ");
-    if category == Some(super::Category::GuardViolation) {
+    if is_kept_back {
         return format!("Failure: {kind}");
     }
     let clean = normalise(head(text, MAX_FENCED * 16));
@@ -83,7 +85,7 @@ mod tests {
 
     #[test]
     fn guards_show_their_kind_only() {
-        for kind in [Kind::GuardBlocked, Kind::UserRejected, Kind::ContentFilter, Kind::VerificationFailed] {
+        for kind in [Kind::GuardBlocked, Kind::UserRejected, Kind::ContentFilter] {
             assert_eq!(fence(&kind, "how to get round it"), format!("Failure: {kind}"));
         }
     }

@@ -2,6 +2,7 @@
 //!
 //! Pure: values and functions, without clock, I/O, async or randomness.
 
+mod classifier;
 mod classify;
 mod command;
 mod convert;
@@ -51,10 +52,12 @@ mod varying;
 mod waits;
 mod walk;
 
+pub use classifier::{ClassifiedError, ErrorClassifier};
 pub use classify::{ClassifyAnswer, classify};
 pub use error::{Details, RecoveryError, TokenCounts};
 pub use evidence::DEFAULT_CAP;
 pub use explain::{Detection, Explanation, RunnerUp};
+pub(crate) use facts::facts_of;
 pub use fence::fence;
 pub use kind::Kind;
 pub use label::{Category, Domain, ErrorSeverity, RecoveryAction};

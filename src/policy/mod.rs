@@ -4,6 +4,7 @@
 
 mod answer;
 mod backoff;
+pub mod budget;
 mod chain;
 mod choice;
 pub mod config;
@@ -14,6 +15,7 @@ pub mod machine;
 mod record;
 pub mod seed;
 pub mod session;
+pub mod spiral;
 mod turn;
 mod verdict;
 

@@ -4,6 +4,8 @@
 //! readable views beside it, [`MemoryStore`] for the life of the process, [`NullStore`] not at all.
 
 mod archive;
+mod checkpoint;
+mod checkpoint_store;
 mod collector;
 #[cfg(any(test, feature = "test-util"))]
 pub mod conformance;
@@ -47,6 +49,8 @@ mod played;
 mod power;
 
 pub use archive::{Archive, ArchiveError, Archived, Keeper};
+pub use checkpoint::{Checkpoint, CheckpointInfo};
+pub use checkpoint_store::{CheckpointStore, FileCheckpoints, MAX_CHECKPOINT_BYTES, MemoryCheckpoints};
 pub use collector::{EpisodeOutcome, RecoveryMetricsCollector};
 pub use error::StateError;
 pub use file::{FileStore, FileStoreOptions};

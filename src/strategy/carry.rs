@@ -35,7 +35,8 @@ pub(crate) async fn carry(
             Err(ClientError::Unsupported) if !turn_follows => client.prompt(session, &go_on(model, kind)).await,
             done => done,
         },
-        Remedy::Degrade | Remedy::Skip => Err(ClientError::Unsupported),
+        Remedy::Degrade => client.degrade(session).await,
+        Remedy::Skip => client.skip(session).await,
     }
 }
 

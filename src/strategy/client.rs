@@ -83,6 +83,17 @@ pub trait SessionClient: Send + Sync {
         unsupported()
     }
 
+    /// Whether the next turn can be done in the host's alternative way. [`ClientError::Unsupported`], the
+    /// default, leaves it to the turn's own code, which sees [`Turn::degraded`]; any other error refuses.
+    fn degrade<'a>(&'a self, _session: &'a SessionId) -> ClientCall<'a, ()> {
+        unsupported()
+    }
+
+    /// Whether the sub-task may be left out; see [`degrade`](Self::degrade).
+    fn skip<'a>(&'a self, _session: &'a SessionId) -> ClientCall<'a, ()> {
+        unsupported()
+    }
+
     /// Whether [`redo`](Self::redo) is implemented. Without it a strategy's success is recovery (R6).
     fn can_redo(&self) -> bool {
         false

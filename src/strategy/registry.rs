@@ -5,8 +5,8 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use super::built_in::{
     abort::Abort, compact::Compact, degrade::Degrade, escalate::Escalate, fallback_model::FallbackModel,
-    remind_and_retry::RemindAndRetry, retry::Retry, rollback::Rollback, skip::Skip, summarize::Summarize,
-    truncate::Truncate,
+    remind_and_retry::RemindAndRetry, retry::Retry, rollback::Rollback, skip::Skip, suggested::Suggested,
+    summarize::Summarize, truncate::Truncate,
 };
 use super::{Attempt, Decide, Execution, FnStrategy, RecoveryStrategy};
 use crate::policy::Answer;
@@ -74,7 +74,7 @@ impl Default for StrategyRegistry {
 impl StrategyRegistry {
     /// The built-in strategies.
     pub fn new() -> Self {
-        let built_in: [Arc<dyn Decide>; 11] = [
+        let built_in: [Arc<dyn Decide>; 12] = [
             Arc::new(Retry),
             Arc::new(RemindAndRetry),
             Arc::new(Truncate),
@@ -84,6 +84,7 @@ impl StrategyRegistry {
             Arc::new(Rollback),
             Arc::new(Degrade),
             Arc::new(Skip),
+            Arc::new(Suggested),
             Arc::new(Escalate),
             Arc::new(Abort),
         ];

@@ -12,6 +12,7 @@ pub const BUILT_IN_STRATEGIES: &[&str] = &[
     "rollback",
     "degrade",
     "skip",
+    "suggested",
     "escalate",
     "abort",
 ];

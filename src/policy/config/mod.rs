@@ -12,6 +12,7 @@ mod document;
 mod effective;
 mod form;
 mod limit_keys;
+mod looped;
 mod marks;
 mod merge;
 mod nearest;

@@ -66,7 +66,7 @@ pub(super) fn settings_of(strategy: &str) -> Option<&'static [Setting]> {
         "summarize" => SUMMARIZE,
         "fallback_model" => FALLBACK_MODEL,
         "rollback" => ROLLBACK,
-        "degrade" | "skip" => &[],
+        "degrade" | "skip" | "suggested" => &[],
         "escalate" | "abort" => VERDICT,
         _ => return None,
     })

@@ -13,6 +13,7 @@ pub mod remind_and_retry;
 pub mod retry;
 pub mod rollback;
 pub mod skip;
+pub mod suggested;
 pub mod summarize;
 pub mod truncate;
 

@@ -4,7 +4,7 @@
 //! | --- | --- | --- |
 //! | `checkpoint` | the last good one | the checkpoint's name |
 //!
-//! It needs a client, or a host that takes directives; where nobody can go back, the chain goes on.
+//! What follows is told why: the failure's kind and, fenced, its words. It needs a client, or a host that takes directives; where nobody can go back, the chain goes on.
 //!
 //! ```yaml
 //! kinds:
@@ -15,6 +15,7 @@
 //!       - strategy: escalate
 //! ```
 
+use crate::failure::fence;
 use crate::policy::{Answer, Remedy};
 use crate::strategy::settings::words;
 use crate::strategy::{Attempt, Decide};
@@ -28,6 +29,8 @@ impl Decide for Rollback {
 
     fn decide(&self, attempt: &Attempt) -> Answer {
         let checkpoint = words(attempt.config(), "checkpoint").map(Into::into);
+        let error = attempt.error();
+        attempt.inject(format!("[RECOVERY] The work was taken back. {}", fence(&error.kind, &error.message)));
         Answer::success_with("the session goes back to a checkpoint", Remedy::Rollback { checkpoint })
     }
 }
