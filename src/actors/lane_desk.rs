@@ -58,6 +58,7 @@ pub(super) struct LaneState {
     /// Under which number a session's question waits, and which were not answered yet.
     asking: HashMap<u64, u64>,
     unanswered: Vec<u64>,
+    granted: Vec<AskReply>,
     came: u64,
     /// Sessions whose redo was let go and has not come yet, and until when it may.
     passes: HashMap<u64, Timestamp>,
@@ -93,6 +94,7 @@ impl LaneDesk {
             redos: BTreeMap::new(),
             asking: HashMap::new(),
             unanswered: vec![],
+            granted: vec![],
             came: 0,
             passes: HashMap::new(),
             host_passes: VecDeque::new(),
@@ -179,7 +181,12 @@ impl LaneState {
     }
 
     /// A session asks; one that asked before keeps its place.
-    pub fn ask(&mut self, question: Question) {
+    pub fn ask(&mut self, question: Question, now: Timestamp) {
+        if self.passes.get(&question.session).is_some_and(|until| *until > now) {
+            // It was let go just now, and its own timer came first.
+            self.granted.push(question.reply);
+            return;
+        }
         let came = *self.asking.entry(question.session).or_insert_with(|| {
             self.came += 1;
             self.came
@@ -218,6 +225,7 @@ impl LaneState {
     /// Who is to be told what now: those who came first go first.
     pub fn serve(&mut self, now: Timestamp) -> Answers {
         let mut answers = Answers::default();
+        answers.asked.extend(self.granted.drain(..).map(|reply| (reply, None)));
         self.refuse(&mut answers, now);
         self.let_go(&mut answers, now);
         self.tell_to_wait(&mut answers, now);

@@ -132,7 +132,8 @@ impl Lanes {
     /// The engine's end.
     pub fn ask(&self, key: &LaneKey, session: &SessionId, is_hosts: bool, reply: AskReply) -> Result<(), EngineError> {
         let question = Question { session: number_of(session), is_hosts, reply };
-        self.at_desk(key, |lane| lane.ask(question))
+        let now = self.clock.now();
+        self.at_desk(key, |lane| lane.ask(question, now))
     }
 
     /// A call of the session ended of which the lane gave no permit, or one that said nothing.

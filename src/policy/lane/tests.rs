@@ -56,12 +56,12 @@ fn only_what_all_users_see_together_speaks_about_the_lane() {
 
 #[test]
 fn five_failures_of_several_sessions_open_it_and_one_sessions_never_do() {
+    let mut lone = lane();
     let (mut lane, until) = tripped();
     assert_eq!(lane.standing(START), Standing::Closed);
     assert_eq!(said(&mut lane), ["tripped"]);
     assert!(until > START && until <= after(1_000), "{until}");
 
-    let mut lone = super::tests::lane();
     for n in 0..1_000 {
         fail(&mut lone, n % 2, Blame::Lane, after(n));
     }
@@ -324,6 +324,8 @@ proptest! {
         for step in steps {
             match step {
                 Step::Fresh | Step::Redo(_) => {
+                    // What passing time changes happens first.
+                    prop_assert_eq!(lane.settle(now), twin.settle(now));
                     let closed = lane.closed_until(now);
                     let (start, again) = match step {
                         Step::Redo(session) => (lane.start_redo(session, now), twin.start_redo(session, now)),
