@@ -41,6 +41,13 @@ struct Parked {
     told: Option<Timestamp>,
 }
 
+/// That a redo was let go: until when it may come, unless the circuit opened meanwhile.
+#[derive(Clone, Copy)]
+struct Pass {
+    until: Timestamp,
+    generation: u32,
+}
+
 /// What belongs to a lane but outlives a failure of its actor: who waits, who is inside, and what it learned.
 pub(super) struct LaneDesk {
     pub key: LaneKey,
@@ -60,10 +67,10 @@ pub(super) struct LaneState {
     unanswered: Vec<u64>,
     granted: Vec<AskReply>,
     came: u64,
-    /// Sessions whose redo was let go and has not come yet, and until when it may.
-    passes: HashMap<u64, Timestamp>,
+    /// Sessions whose redo was let go and has not come yet.
+    passes: HashMap<u64, Pass>,
     /// The same for hosts, whose sessions are not known when they come.
-    host_passes: VecDeque<Timestamp>,
+    host_passes: VecDeque<Pass>,
     /// Rises with whatever happens at the lane.
     pub touched: u64,
     pub failures: Intensity,
@@ -157,15 +164,17 @@ impl LaneState {
     }
 
     fn has_pass(&mut self, caller: &Caller, now: Timestamp) -> bool {
-        match caller.session {
-            Some(session) => caller.is_redo && self.passes.remove(&session).is_some_and(|until| until > now),
-            None => {
-                while self.host_passes.front().is_some_and(|until| *until <= now) {
-                    self.host_passes.pop_front();
-                }
-                self.host_passes.pop_front().is_some()
+        let Some(session) = caller.session else {
+            while self.host_passes.front().is_some_and(|pass| !self.is_good(*pass, now)) {
+                self.host_passes.pop_front();
             }
-        }
+            return self.host_passes.pop_front().is_some();
+        };
+        caller.is_redo && self.passes.remove(&session).is_some_and(|pass| self.is_good(pass, now))
+    }
+
+    fn is_good(&self, pass: Pass, now: Timestamp) -> bool {
+        pass.until > now && pass.generation == self.lane.generation()
     }
 
     /// When one who came now could start.
@@ -182,7 +191,7 @@ impl LaneState {
 
     /// A session asks; one that asked before keeps its place.
     pub fn ask(&mut self, question: Question, now: Timestamp) {
-        if self.passes.get(&question.session).is_some_and(|until| *until > now) {
+        if self.passes.get(&question.session).is_some_and(|pass| self.is_good(*pass, now)) {
             // It was let go just now, and its own timer came first.
             self.granted.push(question.reply);
             return;
@@ -329,9 +338,9 @@ impl LaneState {
                 continue;
             }
             match self.lane.start_redo(session, now) {
-                Start::Go { .. } => {
+                Start::Go { generation } => {
                     if let Some(parked) = self.remove(came) {
-                        self.pass(&parked.question, now);
+                        self.pass(&parked.question, generation, now);
                         answers.asked.push((parked.question.reply, None));
                     }
                     return true;
@@ -353,19 +362,19 @@ impl LaneState {
         Some(parked)
     }
 
-    fn pass(&mut self, question: &Question, now: Timestamp) {
-        let until = now + Self::PASS;
+    fn pass(&mut self, question: &Question, generation: u32, now: Timestamp) {
+        let pass = Pass { until: now + Self::PASS, generation };
         if question.is_hosts {
             if self.host_passes.len() < Self::PASSES {
-                self.host_passes.push_back(until);
+                self.host_passes.push_back(pass);
             }
             return;
         }
         if self.passes.len() >= Self::PASSES {
-            self.passes.retain(|_, until| *until > now);
+            self.passes.retain(|_, pass| pass.until > now);
         }
         if self.passes.len() < Self::PASSES {
-            self.passes.insert(question.session, until);
+            self.passes.insert(question.session, pass);
         }
     }
 

@@ -56,7 +56,7 @@ fn engine_wait(until: backstop::Timestamp) -> Duration {
 async fn a_parked_session_spends_no_attempts_and_goes_on_when_the_provider_is_back() {
     let engine = engine("lane_probe_ms: 1000", 1).await;
     let begun = Instant::now();
-    let sessions: Vec<_> = (0..10)
+    let sessions: Vec<_> = (0..100)
         .map(|n| {
             let session = engine.session(id(n)).lane(lane());
             tokio::spawn(session.run_with(move |_| async move {
@@ -74,7 +74,7 @@ async fn a_parked_session_spends_no_attempts_and_goes_on_when_the_provider_is_ba
     }
     assert!(begun.elapsed() < secs(330), "{:?}", begun.elapsed());
     // Without a lane each would have used up its chain within seconds.
-    assert!(spent <= 10 * 3, "{spent}");
+    assert!(spent <= 100 * 3, "{spent}");
 }
 
 #[tokio::test(start_paused = true)]

@@ -248,13 +248,15 @@ impl Lane {
                 self.note(now, LaneNoteKind::ProbeFailed { strikes, until });
             }
             Circuit::Thawing(thaw) => {
-                let is_news = thaw.failed(now);
-                let per_second = thaw.rate();
-                if is_news {
+                // Being throttled is what the ramp is for; only a provider that is gone again ends it.
+                let is_gone = blame == Blame::Lane && needed > 0 && self.suspicion.failed(session, needed, now);
+                // Some failures among successes are a brown-out, which a slower ramp does not heal.
+                let slows = blame == Blame::Throttle || !thaw.has_failed() || self.suspicion.is_grave();
+                if slows && thaw.failed(now) {
+                    let per_second = thaw.rate();
                     self.note(now, LaneNoteKind::BackedOff { per_second });
                 }
-                // Being throttled is what the ramp is for; only a provider that is gone again ends it.
-                if blame == Blame::Lane && needed > 0 && self.suspicion.failed(session, needed, now) {
+                if is_gone {
                     self.trip(1, now);
                 }
             }
@@ -367,6 +369,11 @@ impl Lane {
             Circuit::Open { .. } | Circuit::HalfOpen { .. } => Standing::Probing,
             Circuit::Thawing(_) => Standing::Thawing,
         }
+    }
+
+    /// The generation of calls that start now; a trip begins another.
+    pub fn generation(&self) -> u32 {
+        self.generation
     }
 
     /// Calls that may be under way at once.

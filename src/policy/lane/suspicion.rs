@@ -6,7 +6,7 @@ use crate::failure::Timestamp;
 ///
 /// Each outcome shifts a sum by the logarithm of how much likelier it is in an outage (98 % fail) than by the
 /// lane's usual share of failures; the sum never falls below zero. Coming from good times five failures with no
-/// success between them suffice, and with half of all calls failing it takes eleven, so a brown-out is left to
+/// success between them suffice, and with half of all calls failing it takes twelve, so a brown-out is left to
 /// the budget.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Suspicion {
@@ -23,8 +23,8 @@ impl Suspicion {
     const USUAL: (f64, f64) = (0.2, 0.6);
     /// How much one outcome moves the usual share: some fifty make it.
     const LEARNS: f64 = 0.02;
-    /// The sum at which it is an outage: one false alarm in about e⁷ runs of outcomes.
-    const PROOF: f64 = 7.0;
+    /// The sum at which it is an outage: the evidence for it is then e⁷·⁹ to one.
+    const PROOF: f64 = 7.9;
     /// Sessions told apart; more only repeat it.
     const SUSPECTS: usize = 64;
     /// Failures this far apart are not one outage.
@@ -60,6 +60,11 @@ impl Suspicion {
     pub fn expect_trouble(&mut self) {
         self.clear();
         self.usual = Self::USUAL.1;
+    }
+
+    /// Whether half of the proof is there.
+    pub fn is_grave(&self) -> bool {
+        self.sum >= Self::PROOF / 2.0
     }
 
     pub fn suspects(&self) -> usize {

@@ -53,6 +53,10 @@ impl Thaw {
         self.rate
     }
 
+    pub fn has_failed(&self) -> bool {
+        self.has_failed
+    }
+
     /// When the next one may go: now, if that is not later.
     pub fn next(&mut self, now: Timestamp) -> Timestamp {
         self.refill(now);
