@@ -100,7 +100,7 @@ impl Default for Limits {
             lane_concurrency: 256,
             lane_queue: 4096,
             lane_guard: 1,
-            lane_min_concurrency: 1,
+            lane_min_concurrency: 4,
             lane_trip_sessions: 3,
             lane_probe: Duration::from_secs(1),
             lane_probe_max: Duration::from_secs(5),

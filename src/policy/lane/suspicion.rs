@@ -31,7 +31,7 @@ impl Suspicion {
     const MEMORY: Duration = Duration::from_secs(60);
 
     pub fn new(now: Timestamp) -> Self {
-        Self { sum: 0.0, usual: Self::USUAL.0, suspects: vec![], last: now }
+        Self { sum: 0.0, usual: 0.0, suspects: vec![], last: now }
     }
 
     pub fn worked(&mut self, now: Timestamp) {
