@@ -131,3 +131,52 @@ async fn whoever_goes_on_with_an_episode_brings_a_deadline_of_its_own() {
     let done = engine.session(id("s")).deadline(Duration::from_secs(60)).run(works).await.unwrap();
     assert_eq!(done.recovery.unwrap().verdict, Verdict::Recovered(backstop::Proof::Verified));
 }
+
+/// Waits of a fleet that ended while nothing ran go on one after the other, within the length of one wait.
+#[tokio::test(start_paused = true)]
+async fn waits_that_ended_while_the_engine_was_down_do_not_all_go_on_at_once() {
+    const SESSIONS: usize = 500;
+    const WAIT: Duration = Duration::from_secs(20);
+    let dir = tempfile::tempdir().unwrap();
+    let yaml = "session_error: [{strategy: retry, config: {backoff_ms: 20000, jitter: false}}]";
+    let start = |at: u64| {
+        let clock = TokioClock::starting_at(Timestamp::from_millis(at));
+        builder(yaml).state_dir(dir.path()).clock(clock).spawn()
+    };
+    let ids: Vec<_> = (0..SESSIONS).map(|number| id(&format!("s{number}"))).collect();
+    let engine = start(1_700_000_000_000).await.unwrap();
+    let turns = |engine: &RecoveryEngine, begun: Arc<std::sync::Mutex<Vec<tokio::time::Instant>>>, works: bool| {
+        for id in &ids {
+            let (engine, id, begun) = (engine.clone(), id.clone(), Arc::clone(&begun));
+            tokio::spawn(async move {
+                let turn = |_: backstop::Turn| {
+                    begun.lock().unwrap().push(tokio::time::Instant::now());
+                    let result = if works { Ok(()) } else { Err(Report::text("503 Service Unavailable")) };
+                    std::future::ready(result)
+                };
+                let _ = engine.session(id).run_with(turn).await;
+            });
+        }
+    };
+    turns(&engine, Arc::default(), false);
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    assert_eq!(engine.shutdown().await.open_episodes, SESSIONS);
+
+    // An hour later.
+    let engine = start(1_700_003_600_000).await.unwrap();
+    assert_eq!(engine.open_episodes().len(), SESSIONS);
+    let (up, begun) = (tokio::time::Instant::now(), Arc::default());
+    turns(&engine, Arc::clone(&begun), true);
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    let begun: Vec<_> = begun.lock().unwrap().iter().map(|at| *at - up).collect();
+    assert_eq!(begun.len(), SESSIONS, "each turn was redone once");
+    let window = Duration::from_millis(10) * SESSIONS as u32;
+    assert!(window < WAIT && begun.iter().all(|after| *after <= window), "{:?}", begun.iter().max());
+    let in_tenth = |tenth: u128| {
+        let tenth_of = |after: &Duration| after.as_millis() * 10 / window.as_millis();
+        begun.iter().filter(|after| tenth_of(after) == tenth).count()
+    };
+    let most = (0..=10).map(in_tenth).max().unwrap();
+    assert!(most <= 2 * SESSIONS / 10, "{most} of {SESSIONS} in a tenth of the time");
+    engine.shutdown().await;
+}

@@ -87,6 +87,19 @@ pub fn builder_with(durability: Durability, passivate_after: Duration) -> backst
     RecoveryEngine::builder().config(loaded.config).runner(Runner::Inline).clients(move |_| Some(Arc::clone(&client)))
 }
 
+/// An engine with the usual limits over a session's episodes, so that everything is remembered for days.
+pub fn remembering(durability: Durability) -> backstop::engine::EngineBuilder {
+    let loaded = ConfigBuilder::new()
+        .durability(durability)
+        .chain(ChainKey::Category(Category::SessionError), vec![Step::new("compact")])
+        // A hundred thousand live sessions take their time to end.
+        .limits(|limits| limits.shutdown_timeout = Duration::from_secs(120))
+        .build()
+        .expect("the configuration is valid");
+    let client: Arc<dyn SessionClient> = Arc::new(Compacts);
+    RecoveryEngine::builder().config(loaded.config).runner(Runner::Inline).clients(move |_| Some(Arc::clone(&client)))
+}
+
 /// That many ids.
 pub fn sessions(count: usize) -> Arc<Vec<SessionId>> {
     Arc::new((0..count).map(|n| SessionId::new(format!("session-{n}")).expect("a name")).collect())

@@ -143,7 +143,7 @@ impl Shared {
 
     /// Brings a message to the session, if it has an actor or an episode found on disk.
     pub fn send_if_any(self: &Arc<Self>, id: &SessionId, message: SessionMsg) {
-        if self.stored.get(id).is_some_and(|stored| stored.has_episode) {
+        if self.stored.get(id).is_some_and(|stored| stored.has_episode()) {
             // An error is the engine's end.
             let _ = self.send(id, message);
         } else {

@@ -197,6 +197,8 @@ pub(crate) enum PersistenceMsg {
     Retry,
     /// Readable copies have been out of date for long enough.
     ViewsAreDue,
+    /// The right to write is to be prolonged.
+    Hold,
     /// Tell when everything sent before is durable, or cannot be.
     Flush { done: oneshot::Sender<bool> },
     #[cfg(any(test, feature = "test-util"))]

@@ -17,6 +17,7 @@ mod lane_desk;
 mod lanes;
 mod messages;
 mod metrics;
+mod outage;
 mod outcome;
 mod perform;
 mod persistence;
@@ -42,6 +43,7 @@ pub use lane::{LanePermit, LanePressure, Refused};
 pub(crate) use messages::{Adoption, DetectorMsg, MetricsMsg, PersistenceMsg, SessionMsg, ask};
 pub use messages::{EpisodeStatus, SessionStatus};
 pub(crate) use metrics::{Collected, collect, snapshot};
+pub use outage::Outage;
 pub(crate) use outcome::Told;
 pub use outcome::{EngineError, Outcome};
 pub(crate) use remembered::Stored;
@@ -51,6 +53,6 @@ pub(crate) use shared::{ClientFactory, OnEscalate, Shared, SharedParts};
 pub(crate) use supervisor::{Root, RootArgs};
 #[cfg(feature = "test-util")]
 pub(crate) use writer::Latency;
-pub(crate) use writer::Writer;
+pub(crate) use writer::{Queue, Writer};
 #[cfg(any(test, feature = "test-util"))]
 pub(crate) use {lane::LaneMsg, session_supervisor::SupervisorMsg};

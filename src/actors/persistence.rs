@@ -8,11 +8,12 @@ use tokio::time::Instant;
 
 use super::events::EngineEvent;
 use super::messages::{MetricsMsg, PersistenceMsg, SaveAck, SessionMsg};
+use super::outage::Outage;
 use super::remembered::Draft;
 use super::shared::Shared;
 use super::writer::{Entry, Writer};
 use crate::failure::{SessionId, Timestamp};
-use crate::state::StateError;
+use crate::state::{Lease, StateError};
 
 pub(crate) struct PersistenceActor;
 
@@ -41,6 +42,8 @@ pub(crate) struct PersistenceState {
 const WARN_EVERY: Duration = Duration::from_secs(60);
 /// How soon refused records are tried again when nothing else is written.
 const RETRY_AFTER: Duration = Duration::from_secs(1);
+/// A right to write that is good for no time at all is not asked for in a spin.
+const SHORTEST_HOLD: Duration = Duration::from_millis(50);
 /// How long a session's readable copy waits: most episodes are over sooner and need none.
 const VIEWS_AFTER: Duration = Duration::from_secs(1);
 /// Under load some readable copies are written this often: their syncs hold up the next batch.
@@ -68,7 +71,7 @@ impl Actor for PersistenceActor {
         args.shared.set_persistence(me.clone());
         // What the one before left in the queue goes on.
         args.writer.unstick();
-        let _ = me.send_message(PersistenceMsg::Written);
+        let _ = me.send_message(PersistenceMsg::Hold);
         Ok(PersistenceState { args, failing: false, warned: None, begun: None, is_timed: false, viewed: None, told: 0 })
     }
 
@@ -91,6 +94,10 @@ impl Actor for PersistenceActor {
             PersistenceMsg::Retry => {
                 let mut queue = state.args.writer.queue();
                 (queue.retry, queue.retry_is_due) = (true, false);
+            }
+            PersistenceMsg::Hold => {
+                state.args.writer.queue().hold_is_due = true;
+                state.settle(&me);
             }
             PersistenceMsg::Flush { done } => state.args.writer.queue().flush(done),
             #[cfg(any(test, feature = "test-util"))]
@@ -126,6 +133,13 @@ impl PersistenceState {
             return;
         }
         let writer = Arc::clone(&self.args.writer);
+        if std::mem::take(&mut writer.queue().hold_is_due) {
+            if !self.args.inline {
+                return self.in_background(me, Writer::hold);
+            }
+            writer.hold();
+            self.on_held(me);
+        }
         writer.queue().answer_flushes();
         if let Some(left) = self.lingers(&writer) {
             if !std::mem::replace(&mut self.is_timed, true) {
@@ -232,8 +246,24 @@ impl PersistenceState {
         });
     }
 
+    /// Sees to it that the right to write is prolonged in time; most stores' does not run out.
+    fn on_held(&self, me: &ActorRef<PersistenceMsg>) {
+        let held = self.args.writer.queue().held.take();
+        let again = match held {
+            None | Some(Ok(Lease { lasts: None, .. })) => return,
+            Some(Ok(Lease { lasts: Some(lasts), .. })) => (lasts / 3).max(SHORTEST_HOLD),
+            Some(Err(error)) => {
+                // What is appended meanwhile is refused, and that is said aloud.
+                tracing::debug!(%error, "the right to write the state was not prolonged");
+                RETRY_AFTER
+            }
+        };
+        self.later(me, again, || PersistenceMsg::Hold);
+    }
+
     /// Acknowledges the batch that was written; tells whether the disk refused it.
     fn settle(&mut self, me: &ActorRef<PersistenceMsg>) -> bool {
+        self.on_held(me);
         let (mut batch, result) = {
             let mut queue = self.args.writer.queue();
             let Some(result) = queue.result.take() else { return false };
@@ -242,7 +272,7 @@ impl PersistenceState {
         let mut is_durable = true;
         let failed = match result {
             Ok(()) => {
-                self.recovered();
+                self.recovered(&batch);
                 false
             }
             // Nothing of the batch was written for the sake of one record: the others go on without it.
@@ -277,6 +307,7 @@ impl PersistenceState {
             return others;
         }
         queue.has_lost = true;
+        Outage::refuse(&mut queue.outage, session, self.args.shared.now());
         queue.put_back(others);
         hopeless
     }
@@ -285,7 +316,13 @@ impl PersistenceState {
         self.args.shared.send_if_live(session, SessionMsg::Saved { ack, durable });
     }
 
-    fn recovered(&mut self) {
+    fn recovered(&mut self, batch: &[Entry]) {
+        let mut queue = self.args.writer.queue();
+        if queue.outage.as_ref().is_some_and(|outage| outage.until.is_none()) {
+            let now = self.args.shared.now();
+            batch.iter().for_each(|entry| Outage::written(&mut queue.outage, &entry.draft.session, now));
+        }
+        drop(queue);
         if std::mem::take(&mut self.failing) {
             tracing::warn!("recovery state reaches the disk again");
             self.args.shared.events.publish(EngineEvent::DurableAgain);
@@ -299,6 +336,7 @@ impl PersistenceState {
             let mut queue = self.args.writer.queue();
             for entry in batch {
                 let newer = |known: &Draft| known.revision > entry.draft.revision;
+                Outage::refuse(&mut queue.outage, &entry.draft.session, now);
                 if !queue.refused.get(&entry.draft.session).is_some_and(newer) {
                     queue.refused.insert(entry.draft.session.clone(), entry.draft.clone());
                 }

@@ -1,6 +1,8 @@
 //! Going on with an episode after its actor failed, or after a restart of the process (R10).
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use ractor::ActorRef;
 
@@ -9,9 +11,13 @@ use super::messages::{Adoption, SaveAck, SessionMsg};
 use super::outcome::EngineError;
 use super::session::SessionState;
 use super::trace;
-use crate::policy::Durability;
 use crate::policy::machine::{Event, Looked, PhaseName, Record, Redoer};
+use crate::policy::{Durability, seed};
 use crate::strategy::SessionClient;
+
+/// Waits that ended while nobody looked go on at this distance on average, or within the length of one wait
+/// if that is shorter.
+const OVERDUE_APART: Duration = Duration::from_millis(10);
 
 /// What is known of an episode whose actor failed.
 enum Known {
@@ -123,11 +129,23 @@ impl SessionState {
         driver: Option<u64>,
     ) {
         let is_underway = self.memory.open_episode().is_some_and(|episode| episode.is_underway());
+        self.put_off_if_overdue();
         self.own(client.clone(), driver);
         match client.filter(|_| is_underway && redoer != Redoer::Host) {
             Some(client) => self.look(redoer, client),
             None => self.resume(me, redoer, Looked::Unknown),
         }
+    }
+
+    /// A fleet's waits that ended while it was down must not all go on in the moment in which it is up again.
+    fn put_off_if_overdue(&mut self) {
+        let now = self.shared.now();
+        let Some(episode) = self.memory.open_episode() else { return };
+        let Some(until) = episode.waits_until().filter(|until| *until <= now) else { return };
+        let begun = episode.attempts().last().map_or(episode.started(), |attempt| attempt.timestamp);
+        let fleet = u32::try_from(self.shared.found_open.load(Ordering::Relaxed)).unwrap_or(u32::MAX);
+        let window = until.since(begun).min(OVERDUE_APART.saturating_mul(fleet));
+        self.memory.put_off(now + window.mul_f64(seed::unit(self.shared.moment().seed)));
     }
 
     /// The client said how the last turn ended.

@@ -1,6 +1,6 @@
 use std::hash::{BuildHasher, Hasher};
 use std::panic::AssertUnwindSafe;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
@@ -52,6 +52,8 @@ pub(crate) struct Shared {
     /// The newest memory of every session that has any: what counts, on disk or not yet.
     pub stored: DashMap<SessionId, Stored>,
     pub directory: Directory,
+    /// Episodes that were open at the start: they may all be gone on with in one moment.
+    pub found_open: AtomicUsize,
     /// Bounds the root's mailbox.
     pub root_mail: Gate,
     /// Where actors and timers live, for callers on other threads.
@@ -111,6 +113,7 @@ impl Shared {
             reloading: tokio::sync::Mutex::default(),
             stored: DashMap::new(),
             directory: Directory::default(),
+            found_open: AtomicUsize::new(0),
             root_mail: Gate::default(),
             runtime: Handle::current(),
             deadlines: DashMap::new(),
@@ -271,7 +274,7 @@ impl Shared {
     /// Lets go of sessions that nobody uses and that have nothing to be remembered any more (R11).
     pub fn sweep(&self) {
         let now = self.now();
-        let is_spent = |stored: &Stored| stored.spent_from.is_some_and(|from| now > from);
+        let is_spent = |stored: &Stored| stored.is_spent(now);
         let spent = self.stored.iter().filter(|stored| is_spent(stored) && self.directory.get(stored.key()).is_none());
         let mut spent: Vec<_> = spent.map(|stored| stored.key().clone()).collect();
         spent.sort();

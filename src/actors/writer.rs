@@ -8,9 +8,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::oneshot;
 
 use super::messages::SaveAck;
+use super::outage::Outage;
 use super::remembered::Draft;
 use crate::failure::SessionId;
-use crate::state::{RecoveryStateStore, StateError};
+use crate::state::{Lease, RecoveryStateStore, StateError};
 
 /// A store and the records on their way to it.
 pub(crate) struct Writer {
@@ -38,6 +39,8 @@ pub(crate) struct Queue {
     pub refused: BTreeMap<SessionId, Draft>,
     /// A record that no trying helps is in memory only.
     pub has_lost: bool,
+    /// The last time in which records were refused, and whose.
+    pub outage: Option<Outage>,
     /// Refused records are due again, although nothing new is to be written.
     pub retry: bool,
     /// A record is queued that somebody waits for.
@@ -54,6 +57,10 @@ pub(crate) struct Queue {
     pub views_are_timed: bool,
     /// A timer for the refused records runs.
     pub retry_is_due: bool,
+    /// The right to write is to be prolonged before anything else is written.
+    pub hold_is_due: bool,
+    /// What came of it.
+    pub held: Option<Result<Lease, StateError>>,
     /// Thin the queue out when it is this long.
     thin_at: usize,
 }
@@ -224,13 +231,17 @@ impl Writer {
             self.with_store(|store| store.append(&records))
         };
         // A store of the host's that panics is a disk that fails.
-        let result = catch_unwind(AssertUnwindSafe(append)).unwrap_or_else(|_| {
-            let source = std::io::Error::other("the store panicked");
-            Err(StateError::Save { path: PathBuf::new(), source })
-        });
+        let result = catch_unwind(AssertUnwindSafe(append)).unwrap_or_else(|_| Err(panicked()));
         let mut queue = self.queue();
         queue.views_pending = true;
         queue.result = Some(result);
+    }
+
+    /// Prolongs the right to write; may block. The result waits in the queue.
+    pub fn hold(&self) {
+        let hold = || self.with_store(|store| store.hold());
+        let held = catch_unwind(AssertUnwindSafe(hold)).unwrap_or_else(|_| Err(panicked()));
+        self.queue().held = Some(held);
     }
 
     /// Refreshes some readable copies; may block. Tells whether some are left.
@@ -250,6 +261,10 @@ impl Writer {
         queue.views_are_due &= left > 0;
         left > 0
     }
+}
+
+fn panicked() -> StateError {
+    StateError::Save { path: PathBuf::new(), source: std::io::Error::other("the store panicked") }
 }
 
 /// The newest draft of each session, in the order of their first.

@@ -5,7 +5,7 @@ use clap::{ArgAction, Args, Parser, Subcommand};
 use super::exec::ExecArgs;
 use super::exit::EXIT_CODES;
 use super::pipe::PipeArgs;
-use super::{check, classify, completions, explain, schema, sessions};
+use super::{check, classify, completions, explain, schema, sessions, state};
 
 /// Keeps AI-agent sessions alive: recovers failed turns.
 #[derive(Debug, Parser)]
@@ -48,6 +48,7 @@ pub(super) enum Verb {
     Classify(classify::ClassifyArgs),
     Explain(explain::ExplainArgs),
     Sessions(sessions::SessionsArgs),
+    State(state::StateArgs),
     Schema(schema::SchemaArgs),
     Completions(completions::CompletionsArgs),
 }

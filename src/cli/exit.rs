@@ -43,7 +43,7 @@ pub enum Exit {
 pub(super) const EXIT_CODES: &str = "\
 Exit codes:
   0    done (exec: the command worked, at once or after recovery)
-  1    problems were found (check, sessions), or an error that has no code of its own
+  1    problems were found (check, sessions, state), or an error that has no code of its own
   2    the command line is wrong
   3    the state directory cannot be used
   4    another process uses the state (exec: the same session)

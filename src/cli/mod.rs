@@ -18,6 +18,7 @@ mod pipe;
 mod run;
 mod schema;
 mod sessions;
+mod state;
 mod unversioned;
 
 pub use args::{Cli, Globals};

@@ -4,7 +4,7 @@ use clap::Parser;
 use clap::error::ErrorKind;
 
 use super::args::{Cli, Verb};
-use super::{Exit, check, classify, completions, exec, explain, logging, pipe, schema, sessions};
+use super::{Exit, check, classify, completions, exec, explain, logging, pipe, schema, sessions, state};
 use crate::client::command::{CHILD_VERB, become_command};
 
 /// The whole program: arguments in, exit code out.
@@ -37,6 +37,7 @@ fn run(cli: Cli) -> Exit {
         Verb::Classify(args) => classify::run(&args, &globals),
         Verb::Explain(args) => explain::run(&args, &globals),
         Verb::Sessions(args) => sessions::run(&args, &globals),
+        Verb::State(args) => state::run(&args, &globals),
         Verb::Schema(args) => schema::run(&args),
         Verb::Completions(args) => completions::run(&args),
     }

@@ -6,8 +6,8 @@ use tokio::sync::{OnceCell, oneshot};
 
 use super::{EngineBuilder, SessionHandle, Shutdown};
 use crate::actors::{
-    Collected, DetectorMsg, EngineError, EventStream, LanePermit, LanePressure, MetricsMsg, Permit, RecoveryMsg,
-    Refused, Room, SessionMsg, SessionStatus, Shared, ask,
+    Collected, DetectorMsg, EngineError, EventStream, LanePermit, LanePressure, MetricsMsg, Outage, Permit, Queue,
+    RecoveryMsg, Refused, Room, SessionMsg, SessionStatus, Shared, ask,
 };
 use crate::failure::{Detection, ErrorPattern, LaneKey, PatternRegistry, Report, SessionId};
 use crate::policy::config::PatternSpec;
@@ -185,7 +185,14 @@ impl RecoveryEngine {
     /// What recovery has done so far. Sessions report when an episode ends, so the last moments may
     /// still be on their way.
     pub fn metrics(&self) -> RecoveryMetricsSnapshot {
-        crate::actors::snapshot(&self.collected)
+        let outage = |queue: &Queue| queue.outage.as_ref().map_or(0, |outage| outage.not_durable.len());
+        let sessions_not_durable = outage(&self.shared.writer.queue()) as u64;
+        RecoveryMetricsSnapshot { sessions_not_durable, ..crate::actors::snapshot(&self.collected) }
+    }
+
+    /// The last time in which records did not reach the disk, if there was one, and whose they were (R10).
+    pub fn last_outage(&self) -> Option<Outage> {
+        self.shared.writer.queue().outage.clone()
     }
 
     /// The same, once everything that was sent before is counted.
@@ -243,7 +250,7 @@ impl RecoveryEngine {
     /// Sessions whose episode was open when the engine last stopped, and that nobody goes on with yet:
     /// they wait for [`SessionHandle::run`], a report, or [`resume`](Self::resume).
     pub fn open_episodes(&self) -> Vec<SessionId> {
-        let with_episode = self.shared.stored.iter().filter(|stored| stored.has_episode);
+        let with_episode = self.shared.stored.iter().filter(|stored| stored.has_episode());
         let mut open: Vec<SessionId> = with_episode.map(|stored| stored.key().clone()).collect();
         open.retain(|id| self.shared.directory.get(id).is_none_or(|entry| entry.desk.lock().running.is_none()));
         open.sort();

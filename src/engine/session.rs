@@ -155,7 +155,7 @@ impl<R> SessionHandle<R> {
         deadline: Option<Timestamp>,
     ) -> Result<Option<Told>, EngineError> {
         let shared = self.engine.shared();
-        if !shared.stored.get(&self.id).is_some_and(|stored| stored.has_episode) {
+        if !shared.stored.get(&self.id).is_some_and(|stored| stored.has_episode()) {
             return Ok(None);
         }
         let permit = self.engine.room(&self.id, Room::Control)?;

@@ -53,7 +53,7 @@ impl RecoveryEngine {
         };
         let durable = matches!(timeout_at(end, all_written).await, Ok(Ok(true)));
         shared.runner.close();
-        let open_episodes = shared.stored.iter().filter(|stored| stored.has_episode).count();
+        let open_episodes = shared.stored.iter().filter(|stored| stored.has_episode()).count();
         self.root().stop(None);
         let ended = timeout_at(end, async {
             let _ = self.root().wait(None).await;

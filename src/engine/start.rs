@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use ractor::{Actor, ActorCell};
 
@@ -105,18 +106,16 @@ async fn remember(shared: &Arc<Shared>, inline: bool) -> Result<(), StartError> 
     let load = move || {
         let config = known.config();
         known.writer.with_store(|store| {
-            for summary in store.list()? {
-                if let Some(record) = store.load(&summary.session)?
-                    && let Some(memory) = record.memory
-                {
-                    // One that cannot be read is told so aloud when it is needed.
-                    let read = serde_json::from_slice::<SessionMemory>(&memory).unwrap_or_default();
-                    let stored = Stored::read(memory, &read, config.limits(), record.revision, known.now());
-                    known.stored.insert(record.session, stored);
-                }
-            }
-            Ok::<_, StateError>(())
+            store.visit(&mut |record| {
+                let Some(memory) = record.memory else { return };
+                // One that cannot be read is told so aloud when it is needed.
+                let read = serde_json::from_slice::<SessionMemory>(&memory).unwrap_or_default();
+                let stored = Stored::read(memory, &read, config.limits(), record.revision, known.now());
+                known.stored.insert(record.session, stored);
+            })
         })?;
+        let open = known.stored.iter().filter(|stored| stored.has_episode()).count();
+        known.found_open.store(open, Ordering::Relaxed);
         known.sweep();
         Ok::<_, StateError>(())
     };

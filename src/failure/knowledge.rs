@@ -1,6 +1,7 @@
 use std::sync::LazyLock;
 
 use super::details::Wordings;
+use super::gate_marks::GateMarks;
 use super::lexicon::{Lexicon, Words};
 use super::redaction::SecretMarks;
 use super::rule::RuleSet;
@@ -12,6 +13,7 @@ pub(crate) struct Knowledge {
     pub(crate) rules: RuleSet,
     pub(crate) wordings: Wordings,
     pub(crate) secrets: SecretMarks,
+    pub(crate) gate: GateMarks,
     pub(crate) lexicon: Lexicon,
 }
 
@@ -20,7 +22,8 @@ static KNOWLEDGE: LazyLock<Knowledge> = LazyLock::new(|| {
     let rules = RuleSet::new(tables::all(), &mut words);
     let wordings = Wordings::new(&mut words);
     let secrets = SecretMarks::new(&mut words);
-    Knowledge { rules, wordings, secrets, lexicon: words.finish() }
+    let gate = GateMarks::new(&mut words);
+    Knowledge { rules, wordings, secrets, gate, lexicon: words.finish() }
 });
 
 /// What is built in, compiled once.
@@ -32,6 +35,6 @@ pub(crate) fn knowledge() -> &'static Knowledge {
 impl Knowledge {
     /// Every regex that is searched in scanned texts.
     pub(crate) fn searches(&self) -> impl Iterator<Item = &super::search::Search> {
-        self.rules.searches().chain(self.wordings.searches())
+        self.rules.searches().chain(self.wordings.searches()).chain(self.gate.searches())
     }
 }

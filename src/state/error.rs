@@ -73,6 +73,15 @@ pub enum StateError {
         /// The revision that was to be written.
         given: u64,
     },
+    /// Another holder has taken the place over since this store was opened. Nothing of the batch was
+    /// written, and nothing of later ones will be.
+    #[error("another holder, number {newest}, has taken the state over from number {token}")]
+    Superseded {
+        /// This holder's token.
+        token: u64,
+        /// The token of the newest holder.
+        newest: u64,
+    },
     /// The record is larger than any may be. Nothing of the batch was written.
     #[error("the record of session {} has {bytes} bytes, more than {limit}", brief(session))]
     TooLarge {

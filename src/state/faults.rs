@@ -23,6 +23,17 @@ struct Countdown {
     failed: Option<&'static str>,
 }
 
+/// What the system says of a disk that fails, is full, forbidden or read-only, of too many open files, and
+/// of a call that a signal broke.
+const SAYS: [io::ErrorKind; 6] = [
+    io::ErrorKind::Other,
+    io::ErrorKind::StorageFull,
+    io::ErrorKind::PermissionDenied,
+    io::ErrorKind::ReadOnlyFilesystem,
+    io::ErrorKind::QuotaExceeded,
+    io::ErrorKind::Interrupted,
+];
+
 impl Fault {
     fn at(fail_at: usize) -> Self {
         Self(Arc::new(Mutex::new(Countdown { fail_at, ..Countdown::default() })))
@@ -35,7 +46,7 @@ impl Fault {
             return Ok(());
         }
         state.failed = Some(name);
-        Err(io::Error::other(format!("injected into {name}")))
+        Err(io::Error::new(SAYS[state.fail_at % SAYS.len()], format!("injected into {name}")))
     }
 
     fn failed(&self) -> Option<&'static str> {
@@ -245,4 +256,27 @@ fn a_crash_right_after_any_failed_call_loses_nothing_that_was_acknowledged() {
             assert!(revision == acked || revision == acked + 1, "{session}: {revision} after {acked}, {fault:?}");
         }
     });
+}
+
+#[test]
+fn a_copy_whose_name_may_not_be_durable_stays_out_of_date() {
+    let mut seen = 0;
+    for fail_at in 1.. {
+        let (dir, fault) = (tempfile::tempdir().unwrap(), Fault::at(fail_at));
+        std::fs::write(dir.path().join("recovery-a.json"), "{}").unwrap();
+        let Ok((mut store, _)) = open(dir.path(), &fault, 1 << 20) else { continue };
+        if store.append(&[record("a", 1)]).is_err() {
+            continue;
+        }
+        let refreshed = store.refresh_views(10);
+        match fault.failed() {
+            None => break,
+            Some("sync of the directory") if refreshed.is_err() => {
+                seen += 1;
+                assert!(store.refresh_views(0).unwrap() > 0, "it counts as shown");
+            }
+            Some(_) => {}
+        }
+    }
+    assert_eq!(seen, 1);
 }

@@ -6,6 +6,7 @@ use super::index::Index;
 use super::lock::Lock;
 use super::log::Log;
 use super::note::Notes;
+use super::store::Lease;
 use super::views::Views;
 use super::{Inspection, RecoveryState, RecoveryStateStore, SessionSummary, StateError, StateNote, StateRecord, place};
 use crate::failure::SessionId;
@@ -13,12 +14,17 @@ use crate::failure::SessionId;
 /// Our own directory inside the state directory.
 pub(super) const OWN: &str = "backstop";
 
+/// While nobody has time for the background, the log grows to this many times the usual length before those
+/// who wait for an append wait for a new log, too: that costs some ten milliseconds.
+const WHEN_BUSY: u64 = 8;
+
 /// How a [`FileStore`] keeps its files.
 #[derive(Debug, Clone)]
 pub struct FileStoreOptions {
     /// Whether readable `recovery-*.json` files are kept beside the log. Default: yes.
     pub views: bool,
-    /// Whether such files become kept history when there is no log. Default: yes.
+    /// Whether such files become kept history when there is no log, and those of sessions that a damaged
+    /// one does not know. Default: yes.
     pub import: bool,
     /// A log larger than this many bytes, and than twice its live content, is written anew. Default:
     /// 8 MiB: rarer would read more at the next start, more often would write more than is gained.
@@ -86,7 +92,11 @@ impl FileStore {
         let state: PathBuf = dir.as_ref().components().collect();
         let own = place::prepare(&state, OWN)?;
         let lock = Lock::take(&own)?;
-        Self::on(Box::new(Directory::new(own)), Box::new(Directory::new(&state)), lock, state, options)
+        let disk = Directory::new(&own);
+        if super::log::segments(&disk)?.is_empty() {
+            place::sync_way(&own).map_err(|source| StateError::Open { path: state.clone(), source })?;
+        }
+        Self::on(Box::new(disk), Box::new(Directory::new(&state)), lock, state, options)
     }
 
     /// The same on any two disks.
@@ -99,11 +109,12 @@ impl FileStore {
     ) -> Result<(Self, Vec<StateNote>), StateError> {
         let mut notes = Notes::default();
         let (log, replay) = Log::open(own, &mut notes)?;
-        let is_new = log.is_new();
+        // Of a damaged log's sessions some may be known by their readable copies only.
+        let takes_over = log.is_new() || replay.is_damaged();
         let mut open =
             Open { index: replay.index, log, views: Views::new(shared, replay.stale, options.view_bytes), lock };
         open.views.tidy();
-        let import = (is_new && options.import).then(|| open.import(&state, &mut notes)).transpose()?;
+        let import = (takes_over && options.import).then(|| open.import(&state, &mut notes)).transpose()?;
         if open.log.is_broken() {
             open.snapshot(&options)?;
         }
@@ -122,6 +133,30 @@ impl FileStore {
         Inspection::of(&dir.as_ref().components().collect::<PathBuf>())
     }
 
+    /// Puts records in their predecessors' place by writing the log anew: after a crash all of them are
+    /// there or none. The copies of these sessions count as out of date from then on, and those of `others`.
+    /// After an error the store is closed.
+    pub(super) fn rewrite(
+        &mut self,
+        records: &[StateRecord],
+        others: impl IntoIterator<Item = SessionId>,
+    ) -> Result<(), StateError> {
+        let mut open = self.open.take().ok_or(StateError::Closed)?;
+        for record in open.index.changes(records)? {
+            open.index.apply(&record.session, record.revision, record.memory.clone());
+            open.views.outdate(&record.session);
+        }
+        others.into_iter().for_each(|session| open.views.outdate(&session));
+        open.snapshot(&self.options)?;
+        self.open = Some(open);
+        Ok(())
+    }
+
+    /// Readable copies that are out of date.
+    pub(super) fn outdated(&self) -> usize {
+        self.open.as_ref().map_or(0, |open| open.views.stale().len())
+    }
+
     fn opened(&mut self) -> Result<&mut Open, StateError> {
         self.open.as_mut().ok_or(StateError::Closed)
     }
@@ -130,7 +165,8 @@ impl FileStore {
 impl Open {
     fn import(&mut self, state: &Path, notes: &mut Notes) -> Result<Import, StateError> {
         let import = Import::read(self.views.disk(), notes)
-            .map_err(|source| StateError::Open { path: state.to_owned(), source })?;
+            .map_err(|source| StateError::Open { path: state.to_owned(), source })?
+            .without(|session| self.index.get(session).is_some());
         for record in import.records() {
             self.index.apply(&record.session, record.revision, record.memory.clone());
             self.views.outdate(&record.session);
@@ -166,11 +202,14 @@ impl RecoveryStateStore for FileStore {
             return Ok(());
         }
         // In the background it happens much earlier, in `refresh_views`.
-        if open.log.wants_snapshot(open.index.bytes() * 2, self.options.snapshot_above.saturating_mul(2)) {
+        if open.log.wants_snapshot(open.index.bytes() * 2, self.options.snapshot_above.saturating_mul(WHEN_BUSY)) {
             let _ = open.snapshot(&self.options);
         }
         if open.log.is_broken() {
             open.repair(&self.state, &self.options)?;
+        } else if !open.lock.holds() {
+            // Somebody else may have taken the directory: the repair finds out.
+            return Err(open.log.abandon("its lock was removed or replaced"));
         }
         open.log.append(&changes)?;
         for record in changes {
@@ -188,6 +227,16 @@ impl RecoveryStateStore for FileStore {
 
     fn list(&mut self) -> Result<Vec<SessionSummary>, StateError> {
         Ok(self.opened()?.index.list())
+    }
+
+    fn visit(&mut self, each: &mut dyn FnMut(StateRecord)) -> Result<(), StateError> {
+        self.opened()?.index.iter().for_each(each);
+        Ok(())
+    }
+
+    /// The lock lasts until the store is closed, unless its file is taken away.
+    fn hold(&mut self) -> Result<Lease, StateError> {
+        Ok(Lease { token: self.opened()?.lock.token(), lasts: None })
     }
 
     /// Brings up to this many `recovery-*.json` files up to date, and writes the log anew if it is due.

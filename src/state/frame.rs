@@ -1,27 +1,37 @@
 //! The log's bytes: a header, then framed entries. Pure.
 //!
 //! A frame is `MARK`, the payload's length and a CRC32 over length and payload (little-endian `u32`s),
-//! then the payload: a tag, the revision (`u64`), the id's length (`u32`), the id, the memory's JSON.
-//! Payloads are UTF-8 but for a few small numbers, and `MARK` begins and ends with bytes that UTF-8
-//! never has: after a damaged place the next frame is found again.
+//! then the payload: a tag, how much of the file was durable when the frame was written (`u64`), the
+//! revision (`u64`), the id's length (`u32`), the id, the memory's JSON. Payloads are UTF-8 but for a few
+//! numbers, and `MARK` begins and ends with bytes that UTF-8 never has: after a damaged place the next
+//! frame is found again.
+//!
+//! What was durable and does not read any more is damage. Whatever follows it belongs to a last write
+//! that a power cut left in pieces, in any order: nobody was told of it.
+
+use std::cmp::Ordering;
 
 use super::StateRecord;
 
 /// The newest format that this version reads, and the one it writes.
-pub(super) const FORMAT: u32 = 1;
+pub(super) const FORMAT: u32 = 2;
 /// The header's length: magic, format, a reserved `u32`, the segment's number, a CRC32 of these.
 pub(super) const HEADER: usize = 28;
 
 const MAGIC: &[u8; 8] = b"BACKSTOP";
 const MARK: [u8; 4] = [0xff, b'B', b'S', 0xfe];
 const FRAME: usize = 12;
-/// Tag, revision, id length.
-const ENTRY: usize = 13;
+/// Tag, durable length, revision, id length.
+const ENTRY: usize = 21;
+/// The same in format 1, which had no durable length.
+const OLD_ENTRY: usize = 13;
 const LONGEST: usize = ENTRY + StateRecord::MAX_BYTES;
 
-const PUT: u8 = 1;
-const FORGET: u8 = 2;
-const VIEWS_FRESH: u8 = 3;
+const PUT: u8 = 4;
+const FORGET: u8 = 5;
+const VIEWS_FRESH: u8 = 6;
+/// Format 1 had the same tags, counted from 1.
+const OLD_TAGS: std::ops::RangeInclusive<u8> = 1..=3;
 
 /// One entry of the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,13 +53,24 @@ impl<'a> Entry<'a> {
         }
     }
 
-    /// Adds the entry's frame.
-    pub fn write(self, to: &mut Vec<u8>) {
-        let (tag, session, revision, memory) = match self {
+    /// How long the entry's frame is.
+    pub fn frame_length(self) -> usize {
+        let (_, session, _, memory) = self.parts();
+        FRAME + ENTRY + session.len() + memory.len()
+    }
+
+    fn parts(self) -> (u8, &'a str, u64, &'a [u8]) {
+        match self {
             Self::Put { session, revision, memory } => (PUT, session, revision, memory),
-            Self::Forget { session, revision } => (FORGET, session, revision, [].as_slice()),
-            Self::ViewsFresh => (VIEWS_FRESH, "", 0, [].as_slice()),
-        };
+            Self::Forget { session, revision } => (FORGET, session, revision, &[]),
+            Self::ViewsFresh => (VIEWS_FRESH, "", 0, &[]),
+        }
+    }
+
+    /// Adds the entry's frame to what is to be written behind this many durable bytes. In a segment that
+    /// gets its name only when it is durable as a whole, that is its whole length.
+    pub fn write(self, durable: u64, to: &mut Vec<u8>) {
+        let (tag, session, revision, memory) = self.parts();
         // Both lengths are bounded by `StateRecord::MAX_BYTES`, checked before anything is written.
         let length = ((ENTRY + session.len() + memory.len()) as u32).to_le_bytes();
         to.extend_from_slice(&MARK);
@@ -57,6 +78,7 @@ impl<'a> Entry<'a> {
         let sum_at = to.len();
         to.extend_from_slice(&[0; 4]);
         to.push(tag);
+        to.extend_from_slice(&durable.to_le_bytes());
         to.extend_from_slice(&revision.to_le_bytes());
         to.extend_from_slice(&(session.len() as u32).to_le_bytes());
         to.extend_from_slice(session.as_bytes());
@@ -65,13 +87,13 @@ impl<'a> Entry<'a> {
         to[sum_at..sum_at + 4].copy_from_slice(&sum.to_le_bytes());
     }
 
-    /// The entry whose frame begins the bytes, and the frame's length.
-    fn read(bytes: &'a [u8]) -> Option<(Self, usize)> {
+    /// The frame that begins the bytes.
+    fn read(bytes: &'a [u8]) -> Option<Frame<'a>> {
         let rest = bytes.strip_prefix(&MARK)?;
         let (length, rest) = rest.split_first_chunk::<4>()?;
         let (sum, rest) = rest.split_first_chunk::<4>()?;
         let size = u32::from_le_bytes(*length) as usize;
-        if !(ENTRY..=LONGEST).contains(&size) {
+        if !(OLD_ENTRY..=LONGEST).contains(&size) {
             return None;
         }
         let payload = rest.get(..size)?;
@@ -79,6 +101,12 @@ impl<'a> Entry<'a> {
             return None;
         }
         let (&tag, rest) = payload.split_first()?;
+        let (tag, durable, rest) = if OLD_TAGS.contains(&tag) {
+            (tag + (PUT - OLD_TAGS.start()), None, rest)
+        } else {
+            let (durable, rest) = rest.split_first_chunk::<8>()?;
+            (tag, Some(u64::from_le_bytes(*durable)), rest)
+        };
         let (revision, rest) = rest.split_first_chunk::<8>()?;
         let (id, rest) = rest.split_first_chunk::<4>()?;
         let (session, memory) = rest.split_at_checked(u32::from_le_bytes(*id) as usize)?;
@@ -90,8 +118,16 @@ impl<'a> Entry<'a> {
             VIEWS_FRESH => Self::ViewsFresh,
             _ => return None,
         };
-        Some((entry, FRAME + size))
+        Some(Frame { entry, durable, length: FRAME + size })
     }
+}
+
+#[derive(Debug, PartialEq, Eq)]
+struct Frame<'a> {
+    entry: Entry<'a>,
+    /// Bytes of the file that were durable when it was written; format 1 did not tell.
+    durable: Option<u64>,
+    length: usize,
 }
 
 /// What a segment's bytes hold.
@@ -101,30 +137,64 @@ pub(super) struct Scan<'a> {
     pub entries: Vec<Entry<'a>>,
     /// Where the last good frame ends.
     pub end: usize,
-    /// Unreadable bytes before the last good frame.
+    /// Bytes that were durable and do not read any more, or are not there.
     pub lost: usize,
-    /// Unreadable bytes after it.
+    /// How many entries they held, or more.
+    pub lost_entries: usize,
+    /// Unreadable bytes of a last write that was not finished.
     pub torn: usize,
+    /// Some of them lie before the last good frame: cutting the end off is not enough.
+    pub is_gapped: bool,
+}
+
+/// Bytes that do not read.
+struct Hole {
+    start: usize,
+    length: usize,
+    /// Beginnings of frames in it.
+    marks: usize,
 }
 
 /// Reads every frame that is whole, whatever lies between.
 pub(super) fn scan(bytes: &[u8], from: usize) -> Scan<'_> {
     let mut found = Scan { end: from.min(bytes.len()), ..Scan::default() };
-    let mut at = found.end;
+    let (mut at, mut marks, mut durable) = (found.end, 0, 0);
+    let mut holes: Vec<Hole> = vec![];
     while let Some(rest) = bytes.get(at..).filter(|rest| !rest.is_empty()) {
-        if let Some((entry, length)) = Entry::read(rest) {
-            found.lost += at - found.end;
-            found.entries.push(entry);
-            at += length;
-            found.end = at;
+        if let Some(frame) = Entry::read(rest) {
+            if at > found.end {
+                holes.push(Hole { start: found.end, length: at - found.end, marks });
+            }
+            // Of format 1 every frame counts as written behind durable ones.
+            durable = durable.max(frame.durable.map_or(at, |durable| usize::try_from(durable).unwrap_or(usize::MAX)));
+            found.entries.push(frame.entry);
+            at += frame.length;
+            (found.end, marks) = (at, 0);
         } else {
+            marks += usize::from(rest.starts_with(&MARK));
             match next_mark(&rest[1..]) {
                 Some(step) => at += 1 + step,
                 None => break,
             }
         }
     }
-    found.torn = bytes.len() - found.end;
+    let last = holes.len();
+    if found.end < bytes.len() {
+        holes.push(Hole { start: found.end, length: bytes.len() - found.end, marks });
+    }
+    for (number, hole) in holes.into_iter().enumerate() {
+        if hole.start < durable {
+            found.lost += hole.length;
+            found.lost_entries += hole.marks.max(1);
+        } else {
+            found.torn += hole.length;
+            found.is_gapped |= number < last;
+        }
+    }
+    if bytes.len() < durable {
+        found.lost += durable - bytes.len();
+        found.lost_entries += 1;
+    }
     found
 }
 
@@ -135,8 +205,10 @@ fn next_mark(bytes: &[u8]) -> Option<usize> {
 /// What a segment's first bytes say.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Header {
-    /// This version reads it.
+    /// This version wrote it.
     Known,
+    /// An older version wrote it: it reads, and nothing is added to it.
+    Older,
     /// A newer version wrote it.
     Newer(u32),
     /// It does not read.
@@ -161,7 +233,11 @@ pub(super) fn read_header(bytes: &[u8]) -> Header {
         return Header::Damaged;
     }
     let format = head[8..].first_chunk::<4>().map_or(0, |bytes| u32::from_le_bytes(*bytes));
-    if format > FORMAT { Header::Newer(format) } else { Header::Known }
+    match format.cmp(&FORMAT) {
+        Ordering::Greater => Header::Newer(format),
+        Ordering::Equal => Header::Known,
+        Ordering::Less => Header::Older,
+    }
 }
 
 fn checksum(first: &[u8], second: &[u8]) -> u32 {
@@ -176,14 +252,19 @@ fn checksum(first: &[u8], second: &[u8]) -> u32 {
 mod tests {
     use super::*;
 
+    /// Three batches of one entry each.
     fn three() -> (Vec<u8>, Vec<usize>) {
         let mut bytes = header(1).to_vec();
         let mut ends = vec![];
         for (session, revision) in [("a", 1), ("b", 1), ("a", 2)] {
-            Entry::Put { session, revision, memory: br#"{"episodes":1}"# }.write(&mut bytes);
+            put(session, revision, bytes.len(), &mut bytes);
             ends.push(bytes.len());
         }
         (bytes, ends)
+    }
+
+    fn put(session: &str, revision: u64, durable: usize, to: &mut Vec<u8>) {
+        Entry::Put { session, revision, memory: br#"{"episodes":1}"# }.write(durable as u64, to);
     }
 
     #[test]
@@ -194,13 +275,13 @@ mod tests {
             let whole: Vec<_> = ends.iter().filter(|end| **end <= cut).collect();
             assert_eq!(found.entries.len(), whole.len(), "cut at {cut}");
             assert_eq!(found.end, whole.last().map_or(HEADER, |end| **end));
-            assert_eq!((found.torn, found.lost), (cut - found.end, 0));
+            assert_eq!((found.torn, found.lost, found.is_gapped), (cut - found.end, 0, false));
         }
     }
 
     #[test]
     fn a_flipped_bit_anywhere_costs_one_frame_and_no_more() {
-        let (bytes, _) = three();
+        let (bytes, ends) = three();
         let whole = scan(&bytes, HEADER).entries;
         for bit in HEADER * 8..bytes.len() * 8 {
             let mut bytes = bytes.clone();
@@ -208,8 +289,64 @@ mod tests {
             let found = scan(&bytes, HEADER);
             assert_eq!(found.entries.len(), 2, "bit {bit}");
             assert!(found.entries.iter().all(|entry| whole.contains(entry)));
-            assert!(found.lost + found.torn > 0);
+            let is_last = bit / 8 >= ends[1];
+            assert_eq!((found.lost > 0, found.torn > 0), (!is_last, is_last), "bit {bit}");
+            assert_eq!(found.lost_entries, usize::from(!is_last));
         }
+    }
+
+    #[test]
+    fn a_gap_in_the_last_write_is_no_damage() {
+        let (mut bytes, ends) = three();
+        let durable = ends[2];
+        for session in ["c", "d", "e"] {
+            put(session, 1, durable, &mut bytes);
+        }
+        let frame = (bytes.len() - durable) / 3;
+        bytes[durable + frame..durable + 2 * frame].fill(0);
+        let found = scan(&bytes, HEADER);
+        assert_eq!((found.entries.len(), found.lost, found.torn, found.is_gapped), (5, 0, frame, true));
+        // The same place once something was written behind it.
+        put("f", 1, bytes.len(), &mut bytes);
+        let found = scan(&bytes, HEADER);
+        assert_eq!((found.entries.len(), found.lost, found.torn), (6, frame, 0));
+    }
+
+    #[test]
+    fn in_a_segment_that_was_durable_as_a_whole_everything_unreadable_is_damage() {
+        let mut bytes = header(1).to_vec();
+        let length = 3 * Entry::Put { session: "a", revision: 1, memory: br#"{"episodes":1}"# }.frame_length() + HEADER;
+        for session in ["a", "b", "c"] {
+            put(session, 1, length, &mut bytes);
+        }
+        assert_eq!(bytes.len(), length);
+        let found = scan(&bytes[..length - 1], HEADER);
+        assert_eq!((found.entries.len(), found.torn), (2, 0));
+        assert!(found.lost > 0, "cut off");
+        bytes[length - 1] ^= 1;
+        let found = scan(&bytes, HEADER);
+        assert!(found.lost > 0 && found.torn == 0, "flipped: {found:?}");
+    }
+
+    #[test]
+    fn an_older_formats_frames_are_read() {
+        // `a` at revision 3, as format 1 wrote it.
+        let mut payload = vec![1];
+        payload.extend(3_u64.to_le_bytes());
+        payload.extend(1_u32.to_le_bytes());
+        payload.extend(b"a{}");
+        let length = (payload.len() as u32).to_le_bytes();
+        let sum = checksum(&length, &payload).to_le_bytes();
+        let frame = [&MARK[..], &length, &sum, &payload].concat();
+        let entry = Entry::Put { session: "a", revision: 3, memory: b"{}" };
+        assert_eq!(scan(&frame, 0).entries, [entry]);
+        let gap = [&frame[..], b"lost", &frame[..]].concat();
+        assert_eq!(scan(&gap, 0).lost, 4);
+        let mut head = header(1);
+        head[8..12].copy_from_slice(&1_u32.to_le_bytes());
+        let sum = checksum(&head[..24], &[]);
+        head[24..].copy_from_slice(&sum.to_le_bytes());
+        assert_eq!(read_header(&head), Header::Older);
     }
 
     #[test]
@@ -233,7 +370,7 @@ mod tests {
         #[test]
         fn any_bytes_are_scanned_without_a_panic(bytes: Vec<u8>) {
             let found = scan(&bytes, 0);
-            proptest::prop_assert!(found.end + found.torn == bytes.len());
+            proptest::prop_assert!(found.end <= bytes.len());
             read_header(&bytes);
         }
 
@@ -241,8 +378,10 @@ mod tests {
         fn what_is_written_is_read(session in ".{1,40}", revision: u64, memory: Vec<u8>) {
             let mut bytes = vec![];
             let entry = Entry::Put { session: &session, revision, memory: &memory };
-            entry.write(&mut bytes);
-            proptest::prop_assert_eq!(Entry::read(&bytes), Some((entry, bytes.len())));
+            entry.write(revision, &mut bytes);
+            proptest::prop_assert_eq!(bytes.len(), entry.frame_length());
+            let frame = Frame { entry, durable: Some(revision), length: bytes.len() };
+            proptest::prop_assert_eq!(Entry::read(&bytes), Some(frame));
         }
     }
 }

@@ -1,4 +1,4 @@
-//! State files of the original become kept history, once: when there is no log.
+//! State files of the original become kept history, once: when there is no log, or a damaged one.
 //!
 //! The original keeps a file for a session that has not recovered, and writes neither a verdict nor
 //! the failure itself. So each file becomes the kept verdict of one past episode: its attempts as they
@@ -70,6 +70,12 @@ impl Import {
             }
         }
         Ok(Self { files })
+    }
+
+    /// Leaves out sessions that are known otherwise.
+    pub fn without(mut self, is_known: impl Fn(&SessionId) -> bool) -> Self {
+        self.files.retain(|file| !is_known(&file.record.session));
+        self
     }
 
     /// What was read.

@@ -1,6 +1,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use super::frame::Entry;
 use super::{SessionSummary, StateError, StateRecord};
 use crate::failure::SessionId;
 
@@ -71,7 +72,7 @@ impl Index {
         self.records.iter().map(|(session, live)| live.record(session))
     }
 
-    /// What the live records take, about.
+    /// What the live records take in a log.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
@@ -97,8 +98,7 @@ fn size(record: &StateRecord) -> usize {
     record.session.as_str().len() + record.memory.as_ref().map_or(0, |memory| memory.len())
 }
 
-/// What a record takes in a log, about.
+/// What a record takes in a log.
 fn weight(session: &SessionId, memory: &[u8]) -> u64 {
-    const FRAME: usize = 25;
-    (FRAME + session.as_str().len() + memory.len()) as u64
+    Entry::Put { session: session.as_str(), revision: 0, memory }.frame_length() as u64
 }

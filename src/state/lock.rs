@@ -6,16 +6,17 @@ use super::disk::check_named;
 use super::{StateError, place};
 
 /// The right to write a state directory: the kernel's lock on a file, let go of when the process ends,
-/// however it ends. The process id in the file is for people.
+/// however it ends. The process id in the file is for people, the number below it tells holders apart.
 #[derive(Debug)]
 pub(super) struct Lock {
     dir: PathBuf,
     file: File,
+    token: u64,
 }
 
 const NAME: &str = "lock";
-/// Enough for any process id.
-const HOLDER_BYTES: u64 = 32;
+/// Enough for any process id and token.
+const HOLDER_BYTES: u64 = 64;
 
 impl Lock {
     /// Takes the lock at once or not at all.
@@ -29,13 +30,25 @@ impl Lock {
         match file.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
-                return Err(StateError::Locked { dir: dir.to_owned(), holder: holder(&file) });
+                return Err(StateError::Locked { dir: dir.to_owned(), holder: read(&file).process });
             }
             Err(TryLockError::Error(source)) => return Err(open(source)),
         }
         check_named(&file, &path).map_err(open)?;
-        name_holder(&mut file).map_err(open)?;
-        Ok(Self { dir: dir.to_owned(), file })
+        let token = read(&file).token.saturating_add(1);
+        name_holder(&mut file, token).map_err(open)?;
+        Ok(Self { dir: dir.to_owned(), file, token })
+    }
+
+    /// Rises with every holder of the directory, as long as nobody removes the lock's file.
+    pub fn token(&self) -> u64 {
+        self.token
+    }
+
+    /// The same file a second time, for disks that are only played.
+    #[cfg(test)]
+    pub fn again(&self) -> io::Result<Self> {
+        Ok(Self { dir: self.dir.clone(), file: self.file.try_clone()? })
     }
 
     /// Whether the lock still guards the directory: it and the lock's file are those that were locked.
@@ -51,14 +64,27 @@ impl Drop for Lock {
     }
 }
 
-fn name_holder(file: &mut File) -> io::Result<()> {
-    file.set_len(0)?;
+fn name_holder(file: &mut File, token: u64) -> io::Result<()> {
+    let text = format!("{}\n{token}\n", std::process::id());
     file.rewind()?;
-    writeln!(file, "{}", std::process::id())
+    // Over the old text and then cut: at no moment is there no token.
+    file.write_all(text.as_bytes())?;
+    file.set_len(text.len() as u64)
 }
 
-fn holder(file: &File) -> Option<u32> {
+/// What the file says of its last holder.
+#[derive(Default)]
+struct Holder {
+    process: Option<u32>,
+    token: u64,
+}
+
+fn read(file: &File) -> Holder {
     let mut text = String::new();
-    file.take(HOLDER_BYTES).read_to_string(&mut text).ok()?;
-    text.trim().parse().ok()
+    if file.take(HOLDER_BYTES).read_to_string(&mut text).is_err() {
+        return Holder::default();
+    }
+    let mut lines = text.lines();
+    let process = lines.next().and_then(|line| line.trim().parse().ok());
+    Holder { process, token: lines.next().and_then(|line| line.trim().parse().ok()).unwrap_or(0) }
 }

@@ -2,7 +2,7 @@ use std::collections::BTreeSet;
 use std::io;
 
 use super::disk::{Disk, DiskFile, keep_aside, set_aside};
-use super::frame::{Entry, Header, header, read_header};
+use super::frame::{Entry, HEADER, Header, header, read_header};
 use super::index::Index;
 use super::note::Notes;
 use super::replay::Replay;
@@ -19,6 +19,8 @@ pub(super) struct Log {
     segment: u64,
     /// Bytes of the segment that are good.
     length: u64,
+    /// How many of them are known to be durable.
+    durable: u64,
     writer: Writer,
     /// Whether a session changed since the last mark that all views are fresh.
     unmarked: bool,
@@ -46,14 +48,16 @@ impl Log {
     /// Reads the directory's log, mends what a crash can do to it, and sets aside what it cannot.
     pub fn open(mut disk: Box<dyn Disk>, notes: &mut Notes) -> Result<(Self, Replay), StateError> {
         let segments = segments(&*disk)?;
-        let mut contents = vec![];
+        let (mut contents, mut is_newest_gone) = (vec![], false);
         for (number, regular) in &segments {
             let path = disk.path(&name(*number));
             if !regular {
                 let aside = set_aside(&mut *disk, &name(*number)).map_err(|source| open_error(&path, source))?;
                 notes.add(StateNote::SetAside { path, aside, why: "it is no regular file" });
+                is_newest_gone = true;
                 continue;
             }
+            is_newest_gone = false;
             let bytes = disk.read(&name(*number), LONGEST).map_err(|source| open_error(&path, source))?;
             if let Header::Newer(found) = read_header(&bytes) {
                 return Err(StateError::Newer { path, found, known: super::frame::FORMAT });
@@ -61,11 +65,16 @@ impl Log {
             contents.push((*number, bytes));
         }
         let segment = segments.last().map_or(0, |(number, _)| *number);
-        let mut this = Self { disk, segment, length: 0, writer: Writer::Broken, unmarked: true, snapshot_from: 0 };
-        let Some((newest, bytes)) = contents.last() else { return Ok((this, Replay::default())) };
+        let mut this =
+            Self { disk, segment, length: 0, durable: 0, writer: Writer::Broken, unmarked: true, snapshot_from: 0 };
+        let Some((newest, bytes)) = contents.last() else {
+            // What lay in its place was no file: that is a log lost, not one that never was.
+            return Ok((this, Replay { headless: !segments.is_empty(), ..Replay::default() }));
+        };
         let mut replay = Replay::newest(bytes);
-        if replay.is_damaged() {
+        if replay.is_damaged() || is_newest_gone {
             replay = Replay::every(contents.iter().map(|(_, bytes)| bytes.as_slice()));
+            replay.doubt();
             this.keep_damaged(*newest, &replay, notes)?;
         } else {
             this.mend(*newest, &replay, notes)?;
@@ -73,17 +82,25 @@ impl Log {
         Ok((this, replay))
     }
 
-    /// Cuts a torn tail off and goes on with the segment.
+    /// Cuts a torn tail off and goes on with the segment, unless it has to be written anew.
     fn mend(&mut self, segment: u64, replay: &Replay, notes: &mut Notes) -> Result<(), StateError> {
         let path = self.disk.path(&name(segment));
         let open = |source| open_error(&path, source);
+        if replay.torn > 0 {
+            notes.add(StateNote::TornTail { path: path.clone(), bytes: replay.torn });
+        }
+        if replay.is_gapped || replay.is_older {
+            return Ok(());
+        }
         let mut file = self.disk.append(&name(segment)).map_err(open)?;
         if replay.torn > 0 {
             file.truncate(replay.end as u64).map_err(open)?;
-            file.sync().map_err(open)?;
-            notes.add(StateNote::TornTail { path: path.clone(), bytes: replay.torn });
         }
-        (self.segment, self.length) = (segment, replay.end as u64);
+        // What a killed process left may be known to the system and not to the disk, the name too: from
+        // now on it counts, and the segments before it go.
+        file.sync().map_err(open)?;
+        self.disk.sync().map_err(open)?;
+        (self.segment, self.length, self.durable) = (segment, replay.end as u64, replay.end as u64);
         self.writer = Writer::Ready(file);
         self.unmarked = !replay.stale.is_empty();
         self.drop_others(segment);
@@ -95,8 +112,8 @@ impl Log {
     fn keep_damaged(&mut self, segment: u64, replay: &Replay, notes: &mut Notes) -> Result<(), StateError> {
         let path = self.disk.path(&name(segment));
         let aside = keep_aside(&mut *self.disk, &name(segment)).map_err(|source| open_error(&path, source))?;
-        let lost = replay.lost + replay.torn;
-        notes.add(StateNote::Damaged { path, aside, read: replay.read, lost });
+        let Replay { read, lost, lost_entries: unknown, doubted, .. } = *replay;
+        notes.add(StateNote::Damaged { path, aside, read, lost, unknown, doubted });
         Ok(())
     }
 
@@ -115,6 +132,12 @@ impl Log {
         matches!(self.writer, Writer::Broken)
     }
 
+    /// Trusts the segment no more: live records go to a new one before anything is appended.
+    pub fn abandon(&mut self, why: &'static str) -> StateError {
+        self.writer = Writer::Broken;
+        self.save_error(io::Error::new(io::ErrorKind::NotFound, why))
+    }
+
     /// Whether the log has grown well past its live content.
     pub fn wants_snapshot(&self, live: u64, above: u64) -> bool {
         self.length > above && self.length > 2 * live && self.length >= self.snapshot_from
@@ -124,7 +147,7 @@ impl Log {
     pub fn append(&mut self, records: &[&StateRecord]) -> Result<(), StateError> {
         let mut bytes = vec![];
         for record in records {
-            Entry::of(record).write(&mut bytes);
+            Entry::of(record).write(self.durable, &mut bytes);
         }
         self.unmarked = true;
         self.write(&bytes, true).map_err(|source| self.save_error(source))
@@ -136,7 +159,7 @@ impl Log {
             return;
         }
         let mut bytes = vec![];
-        Entry::ViewsFresh.write(&mut bytes);
+        Entry::ViewsFresh.write(self.durable, &mut bytes);
         self.unmarked = self.write(&bytes, false).is_err();
     }
 
@@ -155,10 +178,12 @@ impl Log {
             self.writer = Writer::Torn(file);
             return Err(error);
         }
+        let length = self.length + bytes.len() as u64;
         if sync {
             file.sync()?;
+            self.durable = length;
         }
-        self.length += bytes.len() as u64;
+        self.length = length;
         self.writer = Writer::Ready(file);
         Ok(())
     }
@@ -181,7 +206,7 @@ impl Log {
         // Opened by its name, so that the handle can tell when that changes.
         drop(file);
         self.writer = Writer::Ready(self.disk.append(&name(self.segment)).map_err(fail)?);
-        (self.length, self.snapshot_from) = (length, 0);
+        (self.length, self.durable, self.snapshot_from) = (length, length, 0);
         self.unmarked = stale.is_none_or(|stale| !stale.is_empty());
         self.drop_others(self.segment);
         Ok(())
@@ -198,28 +223,29 @@ impl Log {
         }
         let mut file = self.disk.create(NEW)?;
         let mut bytes = header(self.segment + 1).to_vec();
-        let mut length = 0;
+        let length = snapshot_length(index, stale);
+        let mut written = 0;
         let is_stale = |session: &SessionId| stale.is_none_or(|stale| stale.contains(session));
         for behind_mark in [false, true] {
             for record in index.iter().filter(|record| is_stale(&record.session) == behind_mark) {
-                Entry::of(&record).write(&mut bytes);
+                Entry::of(&record).write(length, &mut bytes);
                 if bytes.len() >= CHUNK {
                     file.write(&bytes)?;
-                    length += bytes.len() as u64;
+                    written += bytes.len() as u64;
                     bytes.clear();
                 }
             }
             if !behind_mark && stale.is_some() {
-                Entry::ViewsFresh.write(&mut bytes);
+                Entry::ViewsFresh.write(length, &mut bytes);
             }
         }
-        // Forgotten sessions whose views are still to be removed.
-        for session in stale.into_iter().flatten().filter(|session| index.get(session).is_none()) {
-            Entry::Forget { session: session.as_str(), revision: 0 }.write(&mut bytes);
+        for session in to_be_removed(index, stale) {
+            forgotten(session).write(length, &mut bytes);
         }
         file.write(&bytes)?;
         file.sync()?;
-        Ok((file, length + bytes.len() as u64))
+        debug_assert_eq!(written + bytes.len() as u64, length);
+        Ok((file, written + bytes.len() as u64))
     }
 
     /// Removes what a newer segment replaced. What cannot be removed now is at the next opening.
@@ -237,18 +263,40 @@ impl Log {
     }
 }
 
+/// Sessions that are forgotten and whose views are still to be removed.
+fn to_be_removed<'a>(index: &'a Index, stale: Option<&'a BTreeSet<SessionId>>) -> impl Iterator<Item = &'a SessionId> {
+    stale.into_iter().flatten().filter(|session| index.get(session).is_none())
+}
+
+fn forgotten(session: &SessionId) -> Entry<'_> {
+    Entry::Forget { session: session.as_str(), revision: 0 }
+}
+
+/// How long a segment is that holds this and nothing else.
+fn snapshot_length(index: &Index, stale: Option<&BTreeSet<SessionId>>) -> u64 {
+    let mark = stale.map_or(0, |_| Entry::ViewsFresh.frame_length());
+    let removed = to_be_removed(index, stale).map(|session| forgotten(session).frame_length());
+    index.bytes() + (HEADER + mark + removed.sum::<usize>()) as u64
+}
+
 /// A segment's file.
 pub(super) fn name(segment: u64) -> String {
     format!("log-{segment:08}")
 }
 
+/// Whether a segment's file may have this name.
+pub(super) fn is_segment(text: &str) -> bool {
+    number(text).is_some()
+}
+
+fn number(text: &str) -> Option<u64> {
+    let number = text.strip_prefix("log-")?.parse().ok()?;
+    (name(number) == text).then_some(number)
+}
+
 /// The segments' numbers, the oldest first, and whether each is a regular file.
 pub(super) fn segments(disk: &dyn Disk) -> Result<Vec<(u64, bool)>, StateError> {
     let names = disk.names().map_err(|source| open_error(&disk.path(""), source))?;
-    let number = |text: &str| -> Option<u64> {
-        let number = text.strip_prefix("log-")?.parse().ok()?;
-        (name(number) == text).then_some(number)
-    };
     let mut found: Vec<_> = names.into_iter().filter_map(|entry| Some((number(&entry.name)?, entry.regular))).collect();
     found.sort_unstable();
     Ok(found)

@@ -30,6 +30,8 @@ pub struct RecoveryMetricsSnapshot {
     pub thawed_recoveries: u64,
     /// Batches of records that the disk refused (ours).
     pub refused_writes: u64,
+    /// Sessions whose newest record is in memory only, now (ours).
+    pub sessions_not_durable: u64,
     /// Episodes that ended aborted.
     pub aborted_chains: u64,
     /// Episodes that ended exhausted.

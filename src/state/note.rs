@@ -22,6 +22,11 @@ pub enum StateNote {
         read: usize,
         /// Bytes that could not be read: newer records of any session may have been there.
         lost: usize,
+        /// How many records they held, or more. Of which sessions is not known.
+        unknown: usize,
+        /// Open episodes that go on with half their budget spent, because newer records of theirs may be
+        /// among the unknown.
+        doubted: usize,
     },
     /// A file does not read and was set aside, whole.
     SetAside {
@@ -84,9 +89,10 @@ impl fmt::Display for StateNote {
             Self::TornTail { path, bytes } => {
                 write!(f, "{}: an unfinished write of {bytes} bytes was cut off", path.display())
             }
-            Self::Damaged { path, aside, read, lost } => write!(
+            Self::Damaged { path, aside, read, lost, unknown, doubted } => write!(
                 f,
-                "{} is damaged, kept as {}; {read} records were read, {lost} bytes could not be",
+                "{} is damaged, kept as {}; {read} records were read, {unknown} or more in {lost} bytes could not \
+                 be: {doubted} open episodes go on with half their budget spent",
                 path.display(),
                 aside.display()
             ),

@@ -63,7 +63,7 @@ pub(super) fn check(dir: &Path) -> Result<(), StateError> {
 }
 
 /// Creates a directory and its missing parents, private from the beginning and durable.
-fn create_dir(dir: &Path) -> io::Result<()> {
+pub(super) fn create_dir(dir: &Path) -> io::Result<()> {
     if dir.symlink_metadata().is_ok() {
         return Ok(());
     }
@@ -87,6 +87,17 @@ fn create_dir(dir: &Path) -> io::Result<()> {
 /// Makes the names in a directory durable.
 pub(super) fn sync_dir(dir: &Path) -> io::Result<()> {
     if cfg!(unix) { File::open(dir)?.sync_all() } else { Ok(()) }
+}
+
+/// Makes the names on the way to a directory durable: a killed process may have created them, and not come
+/// to sync them. What lies above its parent may be another's and closed to us.
+pub(super) fn sync_way(dir: &Path) -> io::Result<()> {
+    let mut above = dir.ancestors().skip(1).map(|dir| if dir.as_os_str().is_empty() { Path::new(".") } else { dir });
+    above.next().map_or(Ok(()), sync_dir)?;
+    for dir in above {
+        let _ = sync_dir(dir);
+    }
+    Ok(())
 }
 
 /// Creates a file that must not exist yet, to append to.
@@ -117,6 +128,19 @@ pub(super) fn open_or_create(path: &Path) -> io::Result<File> {
     let file = private(OpenOptions::new().read(true).write(true).create(true).truncate(false)).open(path)?;
     private_mode(&file)?;
     Ok(file)
+}
+
+/// Whether other users may read or change what is ours; what is not there any more is no matter.
+pub(super) fn is_open_to_others(path: &Path) -> io::Result<bool> {
+    match path.symlink_metadata() {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        meta => Ok(grants_others(&meta?)),
+    }
+}
+
+/// Takes the rights of others to what is ours away.
+pub(super) fn close_to_others(path: &Path) -> io::Result<()> {
+    if path.symlink_metadata()?.is_dir() { tighten_dir(path) } else { private_mode(&open_to_read(path)?) }
 }
 
 /// Whether the open file is still the one that the path names.
@@ -170,6 +194,11 @@ fn is_open_to_all(meta: &Metadata) -> bool {
     meta.mode() & 0o002 != 0 && own_uid().is_some_and(|uid| uid != meta.uid())
 }
 
+#[cfg(unix)]
+fn grants_others(meta: &Metadata) -> bool {
+    !meta.is_symlink() && meta.mode() & 0o077 != 0
+}
+
 /// Our user, where the system shows it as a file; elsewhere it is not known, and owners not compared.
 #[cfg(unix)]
 fn own_uid() -> Option<u32> {
@@ -193,6 +222,11 @@ fn tighten_dir(_: &Path) -> io::Result<()> {
 
 #[cfg(not(unix))]
 fn is_open_to_all(_: &Metadata) -> bool {
+    false
+}
+
+#[cfg(not(unix))]
+fn grants_others(_: &Metadata) -> bool {
     false
 }
 

@@ -19,6 +19,11 @@ pub fn to_prometheus(snapshot: &RecoveryMetricsSnapshot) -> String {
     text.one("attempts_total", "Executions of strategies.", snapshot.total_attempts);
     text.one("thawed_recoveries_total", "Recoveries that a lane's thaw brought.", snapshot.thawed_recoveries);
     text.one("refused_writes_total", "Batches of records that the disk refused.", snapshot.refused_writes);
+    text.gauge(
+        "sessions_not_durable",
+        "Sessions whose newest record is in memory only.",
+        snapshot.sessions_not_durable,
+    );
     text.each("episodes_total", "Episodes by verdict.", "verdict", &snapshot.by_verdict, |count| *count);
     text.each("failures_total", "Detected failures by kind.", "kind", &snapshot.error_type_frequency, |count| *count);
     text.tallies("category", &snapshot.by_category);
@@ -38,6 +43,11 @@ impl Exposition {
 
     fn one(&mut self, name: &str, help: &str, value: u64) {
         self.head(name, help, "counter");
+        self.line(format_args!("backstop_{name} {value}"));
+    }
+
+    fn gauge(&mut self, name: &str, help: &str, value: u64) {
+        self.head(name, help, "gauge");
         self.line(format_args!("backstop_{name} {value}"));
     }
 

@@ -2,9 +2,11 @@
 
 use std::collections::BTreeSet;
 
+use super::StateRecord;
 use super::frame::{Entry, HEADER, Header, read_header, scan};
 use super::index::Index;
 use crate::failure::SessionId;
+use crate::policy::session::SessionMemory;
 
 /// What the log says, all in all.
 #[derive(Debug, Default)]
@@ -17,12 +19,20 @@ pub(super) struct Replay {
     pub read: usize,
     /// Where the last good frame of the newest segment ends.
     pub end: usize,
-    /// Unreadable bytes at the newest segment's end.
+    /// Unreadable bytes of the newest segment's last write, which was not finished.
     pub torn: usize,
+    /// Some of them lie before good frames.
+    pub is_gapped: bool,
     /// Unreadable bytes elsewhere: it is damaged, if there are any.
     pub lost: usize,
+    /// How many records they held, or more.
+    pub lost_entries: usize,
     /// The newest segment's header does not read.
     pub headless: bool,
+    /// An older version wrote the newest segment.
+    pub is_older: bool,
+    /// Open episodes of which newer records may be lost.
+    pub doubted: usize,
 }
 
 impl Replay {
@@ -49,15 +59,31 @@ impl Replay {
         self.headless || self.lost > 0
     }
 
+    /// Marks every open episode: newer records may be lost, and the budget spent in them must not come back.
+    pub fn doubt(&mut self) {
+        let doubted: Vec<StateRecord> = self.index.iter().filter_map(doubted).collect();
+        self.doubted = doubted.len();
+        for record in doubted {
+            self.index.apply(&record.session, record.revision, record.memory);
+        }
+    }
+
     fn add(&mut self, bytes: &[u8]) {
-        self.headless = read_header(bytes) == Header::Damaged;
+        let header = read_header(bytes);
+        (self.headless, self.is_older) = (header == Header::Damaged, header == Header::Older);
         let found = scan(bytes, if self.headless { 0 } else { HEADER });
         for entry in &found.entries {
             self.apply(entry);
         }
         self.read += found.entries.len();
-        (self.end, self.torn) = (found.end, found.torn);
+        (self.end, self.torn, self.is_gapped) = (found.end, found.torn, found.is_gapped);
         self.lost += found.lost;
+        self.lost_entries += found.lost_entries;
+        if self.headless && found.entries.is_empty() {
+            // Nobody knows what it was.
+            self.lost += std::mem::take(&mut self.torn);
+            self.lost_entries += usize::from(found.lost_entries == 0);
+        }
     }
 
     fn apply(&mut self, entry: &Entry<'_>) {
@@ -70,4 +96,12 @@ impl Replay {
         self.index.apply(&session, revision, memory);
         self.stale.insert(session);
     }
+}
+
+/// The record with its open episode in doubt, if it has one that reads.
+fn doubted(record: StateRecord) -> Option<StateRecord> {
+    let mut memory: SessionMemory = record.read().ok()??;
+    memory.open_episode()?;
+    memory.episode_mut()?.doubt();
+    Some(StateRecord::new(record.session, record.revision, &memory))
 }

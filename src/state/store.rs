@@ -1,4 +1,5 @@
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::{SessionSummary, StateError};
 use crate::failure::SessionId;
@@ -57,6 +58,16 @@ impl StateRecord {
     }
 }
 
+/// The right to write a place, as one holder has it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Lease {
+    /// Rises with every holder of the place: what an earlier one appends is refused from then on.
+    pub token: u64,
+    /// For how long it is good from now on, unless it is [prolonged](RecoveryStateStore::hold); `None`:
+    /// until the store is closed.
+    pub lasts: Option<Duration>,
+}
+
 /// Where the state of sessions is kept: files, memory, nowhere, or a place shared by machines.
 ///
 /// One caller owns a store and calls it from a thread that may block.
@@ -68,7 +79,12 @@ impl StateRecord {
 ///   failed batch are found after a crash is not known, so the same batch may be appended again: a
 ///   record that is stored already, byte for byte, is no conflict.
 /// - Of several records of one session in a batch only the one with the highest revision counts.
-/// - A record whose revision is not above the stored one is refused ([`StateError::Stale`]).
+/// - A record whose revision is not above the stored one is refused ([`StateError::Stale`]): whoever
+///   writes says by it which record he replaces.
+/// - A place has one holder at a time: either a second one is refused ([`StateError::Locked`]), or it
+///   gets a higher token and the first one's appends are refused ([`StateError::Superseded`]).
+///
+/// `state::conformance::check`, behind the feature `test-util`, asks a store for all of them.
 ///
 /// ```
 /// use backstop::policy::session::SessionMemory;
@@ -88,7 +104,8 @@ pub trait RecoveryStateStore: Send {
     /// # Errors
     ///
     /// [`StateError::Stale`] and [`StateError::TooLarge`] name the record that must be left out;
-    /// [`StateError::Save`] says that the place cannot be written: the batch may be tried again.
+    /// [`StateError::Superseded`] says that another holder has the place, [`StateError::Save`] that it
+    /// cannot be written: the batch may be tried again.
     fn append(&mut self, batch: &[StateRecord]) -> Result<(), StateError>;
 
     /// The session's last record; `None` if there is none or it was forgotten.
@@ -104,6 +121,29 @@ pub trait RecoveryStateStore: Send {
     ///
     /// When the place cannot be read.
     fn list(&mut self) -> Result<Vec<SessionSummary>, StateError>;
+
+    /// Hands over the last record of every session that is not forgotten, in any order: what an engine
+    /// reads when it starts. A store that has them at hand does better than this one, which lists and loads.
+    ///
+    /// # Errors
+    ///
+    /// When the place cannot be read; some records may have been handed over.
+    fn visit(&mut self, each: &mut dyn FnMut(StateRecord)) -> Result<(), StateError> {
+        for summary in self.list()? {
+            self.load(&summary.session)?.into_iter().for_each(&mut *each);
+        }
+        Ok(())
+    }
+
+    /// Confirms the right to write, and prolongs it where it runs out. An engine calls it at its start
+    /// and then whenever a third of the time that it was told has passed.
+    ///
+    /// # Errors
+    ///
+    /// [`StateError::Superseded`] when another holder has the place.
+    fn hold(&mut self) -> Result<Lease, StateError> {
+        Ok(Lease { token: 0, lasts: None })
+    }
 
     /// Does up to this many pieces of work that can wait until nobody waits for an append, such as
     /// readable copies; tells how many are left.

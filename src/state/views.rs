@@ -23,7 +23,7 @@ pub(super) struct Views {
 const LOOKED_AT: usize = 1_024;
 
 /// Every view is written here first; no session's view has this name.
-const NEW: &str = "recovery-.new";
+pub(super) const NEW_VIEW: &str = "recovery-.new";
 
 /// The name of a session's view.
 pub(super) fn view_name(session: &SessionId) -> String {
@@ -49,11 +49,15 @@ impl Views {
 
     /// Writes or removes up to this many views. One that fails stays stale and does not stop the others.
     pub fn refresh(&mut self, index: &Index, at_most: usize) -> Result<(), StateError> {
-        let (mut failed, mut first_error, mut changed) = (vec![], None, 0);
+        let (mut failed, mut done, mut first_error, mut changed) = (vec![], vec![], None, 0);
         for _ in 0..LOOKED_AT.max(at_most) {
             let Some(session) = (changed < at_most).then(|| self.next()).flatten() else { break };
             match self.refresh_one(&session, index) {
-                Ok(has_changed) => changed += usize::from(has_changed),
+                Ok(false) => {}
+                Ok(true) => {
+                    changed += 1;
+                    done.push(session);
+                }
                 Err(source) => {
                     changed += 1;
                     let path = self.disk.path(&view_name(&session));
@@ -66,6 +70,8 @@ impl Views {
             && let Err(source) = self.disk.sync()
         {
             first_error.get_or_insert(StateError::View { path: self.disk.path(""), source });
+            // A power cut may bring the old ones back.
+            failed.append(&mut done);
         }
         self.stale.extend(failed);
         first_error.map_or(Ok(()), Err)
@@ -111,14 +117,14 @@ impl Views {
 
     /// Written beside it, synced, renamed over it: readers see the old view or the new one.
     fn write(&mut self, name: &str, json: &[u8]) -> io::Result<()> {
-        missing_is_fine(self.disk.remove(NEW))?;
-        let mut file = self.disk.create(NEW)?;
+        missing_is_fine(self.disk.remove(NEW_VIEW))?;
+        let mut file = self.disk.create(NEW_VIEW)?;
         let written = file.write(json).and_then(|()| file.sync());
         drop(file);
-        let renamed = written.and_then(|()| match self.disk.rename(NEW, name) {
+        let renamed = written.and_then(|()| match self.disk.rename(NEW_VIEW, name) {
             Err(error) if error.kind() == io::ErrorKind::IsADirectory => {
                 set_aside(&mut *self.disk, name)?;
-                self.disk.rename(NEW, name)
+                self.disk.rename(NEW_VIEW, name)
             }
             renamed => renamed,
         });
@@ -128,7 +134,7 @@ impl Views {
                 self.present.as_mut().map(|present| present.insert(name.to_owned()));
             }
             Err(_) => {
-                let _ = self.disk.remove(NEW);
+                let _ = self.disk.remove(NEW_VIEW);
             }
         }
         renamed
@@ -136,7 +142,7 @@ impl Views {
 
     /// Removes what a crash in the middle of a view left behind.
     pub fn tidy(&mut self) {
-        let _ = self.disk.remove(NEW);
+        let _ = self.disk.remove(NEW_VIEW);
     }
 
     /// The directory.

@@ -171,8 +171,15 @@ async fn while_the_disk_fails_memory_counts_aloud_and_it_is_written_once_it_heal
     let tries = shelf.log.count("append");
     assert!((500..=520).contains(&tries), "one try a second, however many batches failed: {tries}");
     assert!(shelf.record(&id("kept")).is_none());
+    let outage = engine.last_outage().unwrap();
+    assert_eq!((outage.until, outage.not_durable), (None, [id("kept"), id("s")].into()));
+    assert_eq!(engine.metrics().sessions_not_durable, 2);
     shelf.set_failing(false);
     sleep(secs(2)).await;
+    let outage = engine.last_outage().unwrap();
+    assert!(outage.until.is_some_and(|until| until >= outage.since + secs(500)), "{outage:?}");
+    assert_eq!((outage.not_durable.len(), outage.sessions), (0, [id("kept"), id("s")].into()));
+    assert_eq!(engine.metrics().sessions_not_durable, 0);
     assert!(shelf.record(&id("kept")).unwrap().read().unwrap().unwrap().open_episode().is_some());
     assert!(shelf.record(&id("s")).is_some());
     let after = run(&engine, Log::default()).await;

@@ -9,10 +9,8 @@
 //! Not run here:
 //! - 011–016, 032 (`update`): nobody sets a chain's place by hand; `activeChains` shows the episode's
 //!   places (`views::an_open_episode_is_shown_with_its_place_and_without_the_reported_value`).
-//! - 043, 044, 046–048, 050, 052, 053 (`recover`): the engine's; one writer orders all saves, so that what
-//!   they lose by overlapping writes cannot be lost, and attempts are told apart by `seq`, as in 006; 049
-//!   is `NullStore`, 051 appends nothing.
-//! - 045: `views::a_verdict_is_shown_until_the_session_recovers_or_is_forgotten`.
+//! - 043–053 (`recover`): `recovered` has them, but for 046 and 048, which tell of overlapping writes, and 050:
+//!   one writer orders all saves, and metrics have nothing to do with them.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -27,7 +25,7 @@ use super::{ended, open, session};
 
 const VECTORS: &str = include_str!("../data/conformance/rolebox-state.jsonl");
 
-fn vectors() -> BTreeMap<String, Value> {
+pub(super) fn vectors() -> BTreeMap<String, Value> {
     let parse = |line| -> (String, Value) {
         let vector: Value = serde_json::from_str(line).unwrap();
         (vector["id"].as_str().unwrap().to_owned(), vector)

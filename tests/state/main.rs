@@ -5,7 +5,10 @@
 mod conformance;
 mod crash;
 mod damage;
+mod hostile;
 mod import;
+mod promises;
+mod recovered;
 mod refusal;
 mod safety;
 mod views;

@@ -29,7 +29,7 @@ fn waiting() -> SessionMemory {
     memory
 }
 
-fn attempt(message: &str) -> RecoveryAttempt {
+pub(super) fn attempt(message: &str) -> RecoveryAttempt {
     RecoveryAttempt {
         category: Category::SessionError,
         error_type: Kind::Timeout,

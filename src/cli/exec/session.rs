@@ -22,7 +22,9 @@ pub(in crate::cli) fn directory(state_dir: &Path, session: &SessionId) -> PathBu
 /// The state directories of all `exec` sessions, in the order of their names.
 pub(in crate::cli) fn directories(state_dir: &Path) -> Vec<PathBuf> {
     let Ok(entries) = fs::read_dir(home(state_dir)) else { return vec![] };
-    let mut found: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).filter(|path| path.is_dir()).collect();
+    // A link is no session's: it would lead elsewhere.
+    let dirs = entries.flatten().filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
+    let mut found: Vec<PathBuf> = dirs.map(|entry| entry.path()).collect();
     found.sort();
     found
 }

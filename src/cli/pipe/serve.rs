@@ -48,7 +48,7 @@ impl Server {
                 return Err(Refusal { id: None, session: None, code, message, help });
             }
             Ask::Open => Ok(object(json!({"open": engine.open_episodes()}))),
-            Ask::Metrics => Ok(object(json!({"metrics": engine.metrics()}))),
+            Ask::Metrics => Ok(object(json!({"metrics": engine.metrics(), "outage": engine.last_outage()}))),
             Ask::Shutdown => Ok(object(json!({"ok": true}))),
         };
         let named = name.map(|id| id.as_str().to_owned());

@@ -39,6 +39,9 @@ pub struct Episode {
     /// The last redo was let go by a lane that had been closed: ended by it, the episode does not count
     /// against the window (R7).
     pub(super) thawed: bool,
+    /// Newer records of it may be lost: half the budget counts as spent (R10).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(super) doubted: bool,
     pub(super) phase: Phase,
     #[serde(skip)]
     pub(super) notes: Vec<Note>,
@@ -154,6 +157,7 @@ impl Episode {
             injections: vec![],
             refused_by_deadline: false,
             thawed: false,
+            doubted: false,
             phase: Phase::Finished { verdict: Verdict::Unhandled(Unhandled::NoChain) },
             notes: vec![],
         };

@@ -42,6 +42,7 @@ impl Episode {
         self.redoer = redoer;
         self.new_epoch();
         self.note(now, NoteKind::Remark { text: "resumed after a restart".into() });
+        self.spend_for_doubt(plan, now);
         let may_have_been_redone =
             matches!(self.phase, Phase::Saving { .. } | Phase::Carrying { .. } | Phase::Redoing { .. });
         if may_have_been_redone && looked == Looked::Worked {
@@ -60,9 +61,31 @@ impl Episode {
         self.resume_before_redo(plan, now)
     }
 
+    /// Newer records of the episode may be lost: a restart must not refill the budget, so that half of it
+    /// counts as spent once the episode goes on.
+    pub fn doubt(&mut self) {
+        self.doubted = true;
+    }
+
+    fn spend_for_doubt(&mut self, plan: &Plan, now: Timestamp) {
+        if std::mem::take(&mut self.doubted) {
+            self.executions = self.executions.max(plan.limits().max_total_attempts.div_ceil(2));
+            let text = "its log was damaged: half of max_total_attempts counts as spent";
+            self.note(now, NoteKind::Remark { text: text.into() });
+        }
+    }
+
     /// Gives the episode another deadline.
     pub fn set_deadline(&mut self, deadline: Timestamp) {
         self.deadline = Some(deadline);
+    }
+
+    /// Lets a wait that ended while nobody looked last until this moment: many that ended so would go on at
+    /// once.
+    pub fn put_off(&mut self, to: Timestamp) {
+        if let Phase::Waiting { until, .. } | Phase::Parked { until, .. } = &mut self.phase {
+            *until = (*until).max(to);
+        }
     }
 
     fn resume_before_redo(&mut self, plan: &Plan, now: Timestamp) -> Vec<Command> {

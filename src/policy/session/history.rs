@@ -12,16 +12,16 @@ use crate::policy::{Limits, Verdict};
 #[serde(default)]
 pub struct History {
     /// When the episodes inside the window began (R7).
-    recoveries: VecDeque<Timestamp>,
+    pub(super) recoveries: VecDeque<Timestamp>,
     /// Whether the host was called for the window that is full now.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
-    called_for_window: bool,
+    pub(super) called_for_window: bool,
     /// The current streak of one fingerprint (R16).
     #[serde(skip_serializing_if = "Option::is_none")]
-    strikes: Option<Strikes>,
+    pub(super) strikes: Option<Strikes>,
     /// The last recovery, until a turn is seen to work: its failure's return is a strike.
     #[serde(skip_serializing_if = "Option::is_none")]
-    fragile: Option<Fragile>,
+    pub(super) fragile: Option<Fragile>,
 }
 
 /// Strikes of one fingerprint in a row.
@@ -36,9 +36,9 @@ pub struct Strikes {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-struct Fragile {
-    fingerprint: u64,
-    until: Timestamp,
+pub(super) struct Fragile {
+    pub fingerprint: u64,
+    pub until: Timestamp,
 }
 
 impl History {

@@ -13,17 +13,17 @@ use crate::policy::{Injection, Limits, RecoveryAttempt, Verdict};
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct SessionMemory {
-    episodes: u64,
+    pub(super) episodes: u64,
     /// What the episodes so far have used up.
-    fence: Fence,
-    history: History,
+    pub(super) fence: Fence,
+    pub(super) history: History,
     #[serde(skip_serializing_if = "Option::is_none")]
-    episode: Option<Box<Episode>>,
+    pub(super) episode: Option<Box<Episode>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    kept: Option<Box<KeptVerdict>>,
+    pub(super) kept: Option<Box<KeptVerdict>>,
     /// The last verdict where it is not kept: a recovery, or that the session was reset.
     #[serde(skip_serializing_if = "Option::is_none")]
-    ended: Option<Verdict>,
+    pub(super) ended: Option<Verdict>,
 }
 
 /// A verdict that stays until the host resets the session or its retention ends (R11).
@@ -140,6 +140,13 @@ impl SessionMemory {
         }
     }
 
+    /// Lets a wait that is over last until this moment; see [`Episode::put_off`].
+    pub fn put_off(&mut self, until: Timestamp) {
+        if let Some(episode) = &mut self.episode {
+            episode.put_off(until);
+        }
+    }
+
     /// Goes on after a restart; see [`Episode::resume`].
     pub fn resume(&mut self, redoer: Redoer, looked: Looked, plan: &Plan, now: Timestamp) -> Vec<Command> {
         let Some(episode) = &mut self.episode else { return vec![] };
@@ -233,9 +240,9 @@ impl SessionMemory {
 
     /// From when on the session need not be remembered: its last verdict and the windows that count it
     /// have passed their retention (R11). Its numbers fence late answers until then. `None` while an
-    /// episode is there; `now` counts where no time is known.
+    /// episode is open; `now` counts where no time is known.
     pub fn spent_from(&self, limits: &Limits, now: Timestamp) -> Option<Timestamp> {
-        if self.episode.is_some() {
+        if self.open_episode().is_some() {
             return None;
         }
         let kept = self.kept.as_ref().map(|kept| kept.at);

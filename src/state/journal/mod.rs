@@ -7,6 +7,7 @@ mod read;
 
 pub(crate) use queue::Journal;
 pub use read::JournalReader;
+pub(super) use read::unreadable_lines;
 
 /// The file that grows.
 const CURRENT: &str = "journal.jsonl";

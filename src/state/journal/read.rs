@@ -79,6 +79,20 @@ impl JournalReader {
     }
 }
 
+/// How many lines of a journal's file do not read.
+pub(in super::super) fn unreadable_lines(path: &Path) -> io::Result<usize> {
+    let mut file = match place::open_to_read(path) {
+        // Its writer has just begun a new one.
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(0),
+        opened => BufReader::new(opened?),
+    };
+    let (mut line, mut bad) = (vec![], 0);
+    while next_line(&mut file, &mut line)? {
+        bad += usize::from(serde_json::from_slice::<serde::de::IgnoredAny>(&line).is_err());
+    }
+    Ok(bad)
+}
+
 fn open(path: PathBuf) -> Result<Option<(PathBuf, File)>, StateError> {
     match place::open_to_read(&path) {
         Ok(file) => Ok(Some((path, file))),
