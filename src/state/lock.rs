@@ -48,7 +48,7 @@ impl Lock {
     /// The same file a second time, for disks that are only played.
     #[cfg(test)]
     pub fn again(&self) -> io::Result<Self> {
-        Ok(Self { dir: self.dir.clone(), file: self.file.try_clone()? })
+        Ok(Self { dir: self.dir.clone(), file: self.file.try_clone()?, token: self.token })
     }
 
     /// Whether the lock still guards the directory: it and the lock's file are those that were locked.
