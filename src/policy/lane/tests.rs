@@ -31,7 +31,7 @@ fn tripped() -> (Lane, Timestamp) {
     for session in 0..5 {
         fail(&mut lane, session, Blame::Lane, START);
     }
-    let until = lane.closed_until(START).unwrap();
+    let until = lane.closed_until(START).expect("it is open");
     (lane, until)
 }
 
@@ -80,7 +80,7 @@ fn a_probe_goes_when_the_wait_is_over_and_a_failed_one_waits_longer() {
         fail(&mut lane, 1, Blame::Lane, until);
         waits.push(until.since(before).as_millis());
         before = until;
-        until = lane.closed_until(before).unwrap();
+        until = lane.closed_until(before).expect("it is open");
     }
     for (wait, full) in waits.iter().zip([1_000, 2_000, 4_000, 5_000, 5_000]) {
         assert!((full * 3 / 4..=full).contains(wait), "{waits:?}");
@@ -110,7 +110,7 @@ fn a_silent_probe_keeps_the_next_one_waiting_only_so_long_and_one_that_ends_unco
     lane.ended(0, Some(1), CallEnd::Silent, 0, now);
     fail(&mut lane, 1, Blame::Lane, now);
     assert_eq!(lane.standing(now), Standing::Closed, "its host said so afterwards");
-    now = lane.closed_until(now).unwrap();
+    now = lane.closed_until(now).expect("it is open");
     assert!(is_go(lane.start_fresh(0, now)));
     lane.ended(0, Some(1), CallEnd::Silent, 0, now);
     assert_eq!(lane.settle(now), Some(now + Duration::from_secs(1)));
@@ -144,7 +144,7 @@ fn calls_that_began_before_the_outage_say_nothing_after_it() {
     for session in 0..5 {
         fail(&mut lane, session, Blame::Lane, START);
     }
-    let until = lane.closed_until(START).unwrap();
+    let until = lane.closed_until(START).expect("it is open");
     assert!(is_go(lane.start_fresh(0, until)));
     lane.ended(9, Some(generation), CallEnd::Worked, 0, until);
     assert_eq!(lane.standing(until), Standing::Probing);
