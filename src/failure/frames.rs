@@ -3,7 +3,7 @@
 /// Whole messages of a stop that was wanted.
 pub(super) const STOPPED_TEXT: &[&str] = &[
     concat!(
-        r"^(?:\w*error: )?(?:the |this )?(?:user )?(?:request|operation|tool execution|tool call",
+        r"^\W*(?:\w*error: )?(?:the |this )?(?:user )?(?:request|operation|tool execution|tool call",
         r"|task|run|turn|generation|prompt|query|execution|command|response|stream|agent) (?:was ",
         r"|has been |is )?(?:aborted|cancell?ed|interrupted)(?: by (?:the )?user)?[.!]?$"
     ),
@@ -41,6 +41,7 @@ pub(super) const REPORTS: &[&str] = &[
     r"\A(?:[\w ]{0,20}: )?E[A-Z]{3,14}: ",
     r"\A(?i:we(?:'re| are| were|'ve| have)? ?(?:could not|couldn't|cannot|can't|unable|experiencing|sorry|encountered)\b)",
     r"\A[\[<]?[45]\d\d[\]>]?(?:[ :]|\z)",
+    r"\A\[?\d\d:\d\d:\d\d\b[^\n]{0,60}\b(?:ERROR|FATAL|CRITICAL)\b",
     r"\A# (?i:[^\n]{0,60}\b(?:failed|errors?)\b)",
     r"(?m:^Traceback \(most recent)",
     r"(?m:^(?:[\w.]+\.)?[A-Z]\w*(?:Error|Exception)(?: \[\w+\])?: )",
@@ -52,7 +53,7 @@ pub(super) const ABOUT: [(&str, &[&str]); 9] = [
     (
         "source_code",
         &[
-            r"^\s*(?://|/\*|\* |#!|\d+[:|\t]\s?(?:\w|//))",
+            r"^\s*(?://|/\*|\* |#!|\d+(?:: |[|\t]\s?)(?:\w|//))",
             concat!(
                 r"^\s*(?:export |pub |async |private |public |static )*(?:class|fn|function|def|impl",
                 r"|interface|struct|enum|const|let|var|import|package|return|if|for|while|match|catch|try",
@@ -75,6 +76,8 @@ pub(super) const ABOUT: [(&str, &[&str]); 9] = [
             r"^\s*(?:[-*]|\d+\.) (?:\*\*|`|fix|add|handle|support|use|when|if|retry|the )",
             r"\b(?:if|when|once) (?:you|your|a|an|any|the|it)\b[^.\n]{0,80}\bwill (?:fail|return|raise|throw|be|get|see)\b",
             r"^(?:如果|假如|一旦)",
+            r"^(?:this|the|that) (?:error|message|failure|status|response) (?:indicates?|means?|suggests?|shows?|says?|tells?|is telling)\b",
+            r"^this is an? [\w -]{0,30}\b(?:error|failure|limit)\.",
             r"^\W*(?:if|when|in case) you (?:see|get|hit|run into|encounter|receive|face|experience)\b",
             r"\bis (?:an error|thrown|returned|raised|emitted)\b",
             r"\b(?:how to|what is|why do|in this (?:guide|article|section|chapter)|for example|tl;dr)\b",

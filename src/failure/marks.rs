@@ -129,6 +129,7 @@ pub(super) const COMPLAINS: &[&str] = &[concat!(
 
 /// A log of tries of which one worked.
 pub(super) const ENDED_WELL: &[&str] = &[
+    r"(?i)\b(?:all )?(?:\d+ )?tests (?:now )?pass(?:ed)?\b[^\n]*\z",
     r"(?i)^\W*(?:\S+ ){0,3}(?:attempt|try|retry)(?: #?\d+)?(?:(?: of |/)\d+)?[:,]? (?:has )?(?:succeeded|worked|ok|successful|passed)\b",
     r"(?i)\b(?:ok|succeeded|worked|recovered|connected|completed) (?:after|on|at|in) (?:the )?(?:\d+|second|third|last|next)(?:nd|rd|th)? (?:attempts?|retr(?:y|ies)|tries|try)\b",
 ];

@@ -24,6 +24,8 @@ fn sources(all: &[&str]) -> Vec<String> {
 
 /// Wordings of overflows, those with both numbers first.
 const OVERFLOW: &[&str] = &[
+    r"number of tokens \(?ACTUAL\)? exceed\w* (?:the )?maximum context length \(?LIMIT",
+    r"context length is LIMIT tokens\b.{0,200}?\btotal of (?:at least )?ACTUAL tokens",
     // Anthropic, and whoever copies `N > M`.
     r"prompt is too long:? *\(?ACTUAL(?: tokens)? *> *LIMIT",
     r"input length and `?max_tokens`? exceed context limit: *(?P<part1>\d+) \+ (?P<part2>\d+) > LIMIT",
@@ -96,10 +98,10 @@ const OVERFLOW: &[&str] = &[
 
 const THROTTLE: &[&str] = &[
     concat!(
-        r"tokens? per (?:\\\s*)?(?:min(?:ute)?|day|hour|second)[^:\n]{0,30}:? *limit:? LIMIT(?:,",
+        r"tokens? per\s(?:\\\s*)?(?:min(?:ute)?|day|hour|second)[^:\n]{0,30}:? *limit:? LIMIT(?:,",
         r" used \d+)?(?:, requested:? ACTUAL)?"
     ),
-    r"limit:? LIMIT, used:? [\d,]+, requested:? ACTUAL",
+    r"limit:? LIMIT,\s+used:? [\d,]+,\s+requested:? ~?ACTUAL",
     r"(?:request too large|too large)[^\n]{0,200}?limit:? LIMIT,? requested:? ACTUAL",
     r"(?:limit|rate limit) (?:is|of) LIMIT (?:\w+ )?(?:input |output )?tokens? per (?:min|day|hour|second)",
     r"rate limit of LIMIT (?:input |output )?tokens? per",

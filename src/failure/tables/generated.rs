@@ -36,8 +36,8 @@ pub(crate) const RULES: &[Rule] = &[
         name: "model_stream",
         kind: &Kind::InvalidGeneration,
         rank: 79,
-        phrases: &["model produced invalid sequence*", "model produced an invalid*", "malformed_function_call"],
-        codes: &["finish:malformed_function_call", "modelstreamerrorexception"],
+        phrases: &["model produced invalid sequence*", "model produced an invalid*"],
+        codes: &["modelstreamerrorexception"],
         yes: "Model produced invalid sequence as part of ToolUse.",
         no: "the model produced a sequence",
         ..Rule::BASE

@@ -161,6 +161,16 @@ pub(crate) const RULES: &[Rule] = &[
         ..Rule::BASE
     },
     Rule {
+        name: "malformed_call",
+        kind: &Kind::JsonSyntax,
+        rank: 79,
+        phrases: &["malformed function call*", "malformed_function_call*", "malformed tool call*"],
+        codes: &["finish:malformed_function_call"],
+        yes: "Response stopped due to malformed function call.",
+        no: "the function call was formed",
+        ..Rule::BASE
+    },
+    Rule {
         name: "reply_yaml",
         kind: &Kind::JsonSyntax,
         rank: 79,

@@ -8,6 +8,8 @@ pub(crate) const RULES: &[Rule] = &[Rule {
     kind: &Kind::ToolPairMismatch,
     rank: 89,
     phrases: &[
+        "invalid gemini function call history*",
+        "does not match functioncall*",
         "must be followed by tool messages*",
         "tool use concurrency issues",
         "did not have response messages",

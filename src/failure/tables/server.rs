@@ -11,6 +11,7 @@ pub(crate) const RULES: &[Rule] = &[
         kind: &Kind::ServiceUnavailable,
         rank: 78,
         phrases: &[
+            "degraded function*",
             "cannot connect to the docker daemon*",
             "is the docker daemon running",
             "docker daemon is not running",
