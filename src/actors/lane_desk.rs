@@ -2,38 +2,13 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use tokio::sync::oneshot;
-
 use super::EngineError;
 use super::intensity::Intensity;
-use super::lane::{LanePermit, LanePressure, Refused};
+use super::lane::{LanePressure, Refused};
+use super::lane_line::{Admission, Answers, AskReply, Caller, Question};
 use crate::failure::{LaneKey, Timestamp};
 use crate::policy::Limits;
-use crate::policy::lane::{CallEnd, Lane, LaneNote, LaneSettings, Standing, Start};
-
-/// How an admission gets back.
-pub(super) type Admission = oneshot::Sender<Result<LanePermit, Refused>>;
-/// Told until when the lane is closed, if it is; and again, once the lane lets the redo go.
-pub(super) type AskReply = Arc<dyn Fn(Option<Timestamp>) + Send + Sync>;
-
-/// Somebody who wants to start a turn.
-pub(super) struct Caller {
-    /// The session's number, where it is known.
-    pub session: Option<u64>,
-    /// Whether it may have been let go before, by [`LaneState::ask`].
-    pub is_redo: bool,
-    /// Waits while the lane is closed, but not past this; `None` is refused instead.
-    pub patience: Option<Option<Timestamp>>,
-    pub reply: Admission,
-}
-
-/// A session's question whether its redo may go.
-pub(super) struct Question {
-    pub session: u64,
-    /// An open-loop host waits by itself and comes back with an admission: it is answered once.
-    pub is_hosts: bool,
-    pub reply: AskReply,
-}
+use crate::policy::lane::{CallEnd, Lane, LaneSettings, Standing, Start};
 
 /// A question that waits, and what it was told to wait for.
 struct Parked {
@@ -77,17 +52,6 @@ pub(super) struct LaneState {
     pub published: Option<LanePressure>,
     /// Set at the engine's end: nobody serves this desk any more.
     over: Option<EngineError>,
-}
-
-/// Who is to be told what, once the lane's lock is free: a permit that nobody takes comes back at once.
-#[derive(Default)]
-pub(super) struct Answers {
-    pub admitted: Vec<(Caller, u32)>,
-    pub refused: Vec<(Admission, Timestamp)>,
-    pub asked: Vec<(AskReply, Option<Timestamp>)>,
-    pub notes: Vec<LaneNote>,
-    /// When to look again, if nothing happens before.
-    pub later: Option<Timestamp>,
 }
 
 impl LaneDesk {
@@ -239,12 +203,12 @@ impl LaneState {
         self.let_go(&mut answers, now);
         self.tell_to_wait(&mut answers, now);
         if self.fresh.is_empty() && self.redos.is_empty() {
-            later(&mut answers, self.lane.settle(now));
+            answers.look_at(self.lane.settle(now));
         } else {
             // Asked for what passing time changes; a lane at which somebody waits has not thawed.
-            later(&mut answers, self.lane.complaint_due());
+            answers.look_at(self.lane.complaint_due());
         }
-        later(&mut answers, self.lane.closed_until(now));
+        answers.look_at(self.lane.closed_until(now));
         answers.notes = self.lane.take_notes();
         answers
     }
@@ -310,7 +274,7 @@ impl LaneState {
     fn let_fresh_go(&mut self, answers: &mut Answers, now: Timestamp) -> bool {
         let start = self.lane.start_fresh(self.inside, now);
         if let Start::NotBefore(until) = start {
-            later(answers, Some(until));
+            answers.look_at(Some(until));
         }
         let Start::Go { generation } = start else { return false };
         if let Some((_, caller)) = self.fresh.pop_front() {
@@ -345,7 +309,7 @@ impl LaneState {
                     }
                     return true;
                 }
-                Start::NotBefore(until) => later(answers, Some(until)),
+                Start::NotBefore(until) => answers.look_at(Some(until)),
                 Start::Full => {}
             }
             if self.lane.standing(now) != Standing::Open {
@@ -420,11 +384,4 @@ impl LaneState {
         let fresh = self.fresh.drain(..).map(|(_, caller)| caller);
         self.passed.drain(..).chain(fresh).map(|caller| caller.reply).collect()
     }
-}
-
-fn later(answers: &mut Answers, at: Option<Timestamp>) {
-    answers.later = match (answers.later, at) {
-        (Some(known), Some(at)) => Some(known.min(at)),
-        (known, at) => known.or(at),
-    };
 }

@@ -15,6 +15,7 @@ mod intake;
 mod intensity;
 mod lane;
 mod lane_desk;
+mod lane_line;
 mod lanes;
 mod messages;
 mod metrics;

@@ -10,6 +10,8 @@ mod evidence;
 mod gate;
 mod machine;
 mod note;
+#[cfg(test)]
+mod properties;
 mod rate;
 mod settings;
 mod suspicion;

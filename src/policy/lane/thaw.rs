@@ -35,10 +35,11 @@ impl Thaw {
     /// A lane without failures for this long, and nobody waiting, has thawed.
     pub const QUIET: Duration = Duration::from_secs(5);
 
-    /// A ramp that starts at half of the calls that worked per second before.
+    /// A ramp that starts at the calls per second that worked before: a provider that is back carried that, and
+    /// evenly, as its clients never asked for it.
     pub fn new(worked_before: f64, seed: u64, now: Timestamp) -> Self {
         Self {
-            rate: (worked_before / 2.0).clamp(1.0, Self::FASTEST),
+            rate: worked_before.clamp(1.0, Self::FASTEST),
             credit: 1.0,
             cost: 1.0,
             at: now,
