@@ -4,7 +4,8 @@ use serde::Serialize;
 use tokio::sync::broadcast;
 
 use super::Outcome;
-use crate::failure::{Kind, SessionId};
+use crate::failure::{Kind, LaneKey, SessionId};
+use crate::policy::lane::LaneNote;
 use crate::policy::machine::Note;
 
 /// What happens in an engine, as it happens.
@@ -32,6 +33,13 @@ pub enum EngineEvent {
     },
     /// An episode ended, or a failure opened none.
     Ended(Arc<Outcome>),
+    /// A lane decided: its circuit, its ramp, its width (R15).
+    Lane {
+        /// The lane.
+        lane: LaneKey,
+        /// The decision.
+        note: LaneNote,
+    },
     /// Records do not reach the disk; memory counts meanwhile (R10).
     NotDurable {
         /// The store's words.

@@ -12,6 +12,7 @@ use super::outcome::{EngineError, Outcome, Told};
 use super::session::SessionState;
 use super::trace;
 use crate::failure::{Detection, Kind, RecoveryError};
+use crate::policy::lane::{Blame, CallEnd};
 use crate::policy::machine::{Event, Looked, Redoer};
 use crate::policy::session::{Intake, ReportKey};
 use crate::policy::{Unhandled, Verdict};
@@ -124,6 +125,9 @@ impl SessionState {
         {
             self.hold_lane(error);
         }
+        if is_redoing {
+            self.tell_lane(&event);
+        }
         self.feed(me, event);
     }
 
@@ -191,6 +195,9 @@ impl SessionState {
             return self.refuse(reply, Verdict::Unhandled(Unhandled::NotDetected), None, false);
         };
         let plan = self.shared.plan(&self.id);
+        if driver.is_none() {
+            self.lane_saw(&error);
+        }
         self.hold_lane(&error);
         let detected = error.kind.clone();
         let began = Began { error, redoer, turn: key.turn, deadline };
@@ -244,6 +251,27 @@ impl SessionState {
                 self.watch_deadline(me);
                 self.perform_all(me, commands, &plan);
             }
+        }
+    }
+
+    /// How a redo ended is evidence about its lane. A caller's own loop has told it.
+    fn tell_lane(&self, event: &Event) {
+        let Some(episode) = self.memory.episode().filter(|episode| episode.redoer() != Redoer::Caller) else { return };
+        match event {
+            Event::TurnWorked { .. } => {
+                if let Some(lane) = episode.redo_lane() {
+                    let _ = self.shared.lanes.ended(&lane, &self.id, CallEnd::Worked);
+                }
+            }
+            Event::Reported { error: Some(error), .. } => self.lane_saw(error),
+            _ => {}
+        }
+    }
+
+    fn lane_saw(&self, error: &RecoveryError) {
+        if let Some(lane) = &error.lane {
+            // An error is the engine's end.
+            let _ = self.shared.lanes.ended(lane, &self.id, CallEnd::Failed(Blame::of(error)));
         }
     }
 

@@ -11,9 +11,14 @@ use tokio::task::AbortHandle;
 
 use super::EngineError;
 use super::clock::Clock;
+use super::events::{EngineEvent, EventBus};
 use super::lane_desk::{Answers, LaneDesk};
 use super::lanes::Lanes;
-use crate::failure::{LaneKey, Timestamp};
+use crate::failure::{LaneKey, RecoveryError, Timestamp};
+use crate::policy::lane::{Blame, CallEnd, LaneNote, Standing};
+
+/// A time that has come since it was named is looked at with the next tick, never in a spin.
+const SHORTEST_SLEEP: Duration = Duration::from_millis(1);
 
 /// What a lane's actor is told: what has happened stands at its desk.
 pub(crate) enum LaneMsg {
@@ -27,9 +32,29 @@ pub(crate) enum LaneMsg {
 }
 
 /// Permission to start one turn on a lane; its end is reported by dropping it.
+///
+/// What came of the turn is evidence about the lane: [`worked`](Self::worked) and [`failed`](Self::failed) say so.
+/// A permit that is only dropped counts as a turn that worked, unless its host reports a failure within a second.
 pub struct LanePermit {
     desk: Arc<LaneDesk>,
     lanes: Weak<Lanes>,
+    clock: Arc<dyn Clock>,
+    session: u64,
+    generation: u32,
+    end: CallEnd,
+}
+
+impl LanePermit {
+    /// The turn worked.
+    pub fn worked(mut self) {
+        self.end = CallEnd::Worked;
+    }
+
+    /// The turn failed with this. A host that hands the failure to the engine besides, by
+    /// [`report`](crate::RecoveryEngine::report), only drops the permit: the same failure would count twice.
+    pub fn failed(mut self, error: &RecoveryError) {
+        self.end = CallEnd::Failed(Blame::of(error));
+    }
 }
 
 impl fmt::Debug for LanePermit {
@@ -40,7 +65,7 @@ impl fmt::Debug for LanePermit {
 
 impl Drop for LanePermit {
     fn drop(&mut self) {
-        self.desk.lock().release();
+        self.desk.lock().release(self.session, self.generation, self.end, self.clock.now());
         if let Some(lanes) = self.lanes.upgrade() {
             lanes.wake(&self.desk.key);
         }
@@ -58,8 +83,11 @@ pub enum Refused {
         not_before: Timestamp,
     },
     /// Too many callers queue already.
-    #[error("too many callers wait at this lane")]
-    QueueFull,
+    #[error("too many callers wait at this lane; it may have room from {not_before}")]
+    QueueFull {
+        /// When those who wait now are expected to have gone.
+        not_before: Timestamp,
+    },
     /// The engine takes nothing any more.
     #[error(transparent)]
     Engine(#[from] EngineError),
@@ -70,11 +98,15 @@ pub enum Refused {
 pub struct LanePressure {
     /// The lane.
     pub lane: LaneKey,
-    /// Turns that may start at once.
+    /// Whether and how turns start.
+    pub standing: Standing,
+    /// Turns that may start at once, as far as their number goes.
     pub free: usize,
     /// Callers that wait.
     pub queued: usize,
-    /// Until when the lane is closed.
+    /// Sessions whose redos wait.
+    pub parked: usize,
+    /// Until when the lane is closed: when its stated wait ends, or a probe goes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub closed_until: Option<Timestamp>,
 }
@@ -86,7 +118,7 @@ pub(super) struct LaneArgs {
     pub lanes: Weak<Lanes>,
     pub clock: Arc<dyn Clock>,
     pub pressure: watch::Sender<Arc<Vec<LanePressure>>>,
-    pub idle_after: Duration,
+    pub events: Arc<EventBus>,
 }
 
 pub(super) struct LaneActorState {
@@ -130,12 +162,14 @@ impl Actor for LaneActor {
 impl LaneActorState {
     fn serve(&mut self, me: &ActorRef<LaneMsg>) {
         let desk = &self.args.desk;
+        let Some(lanes) = self.args.lanes.upgrade() else { return };
+        let now = self.args.clock.now();
         let (answers, later, touched) = {
             let mut lane = desk.look();
-            let now = self.args.clock.now();
             let answers = lane.serve(now);
-            let later = lane.closed_for(now).or(lane.is_idle().then_some(self.args.idle_after));
-            let pressure = lane.pressure(&desk.key);
+            let idle = lane.is_idle(now).then(|| lanes.idle_after());
+            let later = answers.later.map(|at| at.since(now).max(SHORTEST_SLEEP)).or(idle);
+            let pressure = lane.pressure(&desk.key, now);
             if lane.published.as_ref() != Some(&pressure) {
                 self.publish(&pressure);
                 lane.published = Some(pressure);
@@ -156,16 +190,35 @@ impl LaneActorState {
     }
 
     fn tell(&self, answers: Answers) {
-        for reply in answers.admitted {
+        for note in answers.notes {
+            self.announce(note);
+        }
+        for (caller, generation) in answers.admitted {
             // A caller that left just now drops the permit, which gives the place back.
-            let permit = LanePermit { desk: Arc::clone(&self.args.desk), lanes: Weak::clone(&self.args.lanes) };
-            let _ = reply.send(Ok(permit));
+            let permit = LanePermit {
+                desk: Arc::clone(&self.args.desk),
+                lanes: Weak::clone(&self.args.lanes),
+                clock: Arc::clone(&self.args.clock),
+                session: caller.session.unwrap_or_default(),
+                generation,
+                // The session tells by itself how its turn ended; of a host nothing more may come.
+                end: caller.session.map_or(CallEnd::Silent, |_| CallEnd::Failed(Blame::Session)),
+            };
+            let _ = caller.reply.send(Ok(permit));
         }
         for (reply, not_before) in answers.refused {
             let _ = reply.send(Err(Refused::Closed { not_before }));
         }
         for (reply, closed_until) in answers.asked {
             reply(closed_until);
+        }
+    }
+
+    fn announce(&self, note: LaneNote) {
+        let lane = &self.args.desk.key;
+        tracing::info!(%lane, decision = note.what.as_str(), what = ?note.what, "the lane decided");
+        if self.args.events.is_heard() {
+            self.args.events.publish(EngineEvent::Lane { lane: lane.clone(), note });
         }
     }
 

@@ -1,5 +1,6 @@
 //! The lanes in use, and how one is reached.
 
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, Weak};
 use std::time::Duration;
 
@@ -11,10 +12,12 @@ use tokio::sync::{oneshot, watch};
 
 use super::EngineError;
 use super::clock::Clock;
+use super::events::EventBus;
 use super::lane::{LaneActor, LaneArgs, LaneMsg, LanePermit, LanePressure, Refused};
-use super::lane_desk::{AskReply, LaneDesk, LaneState};
-use crate::failure::{LaneKey, Timestamp};
-use crate::policy::Limits;
+use super::lane_desk::{AskReply, Caller, LaneDesk, LaneState, Question};
+use crate::failure::{LaneKey, SessionId, Timestamp};
+use crate::policy::lane::CallEnd;
+use crate::policy::{Limits, seed};
 
 pub(crate) struct Lanes {
     entries: DashMap<LaneKey, LaneEntry>,
@@ -22,6 +25,8 @@ pub(crate) struct Lanes {
     pressure: watch::Sender<Arc<Vec<LanePressure>>>,
     clock: Arc<dyn Clock>,
     limits: RwLock<Limits>,
+    events: Arc<EventBus>,
+    seed: u64,
     runtime: Handle,
     me: Weak<Self>,
 }
@@ -33,13 +38,15 @@ struct LaneEntry {
 }
 
 impl Lanes {
-    pub fn new(limits: &Limits, clock: Arc<dyn Clock>) -> Arc<Self> {
+    pub fn new(limits: &Limits, clock: Arc<dyn Clock>, events: Arc<EventBus>, seed: u64) -> Arc<Self> {
         Arc::new_cyclic(|me| Self {
             entries: DashMap::new(),
             parent: RwLock::default(),
             pressure: watch::channel(Arc::default()).0,
             clock,
             limits: RwLock::new(limits.clone()),
+            events,
+            seed,
             runtime: Handle::current(),
             me: Weak::clone(me),
         })
@@ -66,17 +73,51 @@ impl Lanes {
         self.pressure.subscribe()
     }
 
-    /// Waits in the lane's queue for permission to start a turn.
+    /// After how long without use a lane is put away, by the configuration in force.
+    pub fn idle_after(&self) -> Duration {
+        self.limits().passivate_after
+    }
+
+    /// Waits in the lane's queue for permission to start a turn; a closed lane refuses.
     pub async fn admit(&self, key: &LaneKey, limit: Option<Duration>) -> Result<LanePermit, Refused> {
+        self.admit_as(key, None, false, None, limit).await
+    }
+
+    /// The same for a session's turn, which waits while the lane is closed, but for no stated wait that ends after
+    /// the limit.
+    pub async fn admit_turn(
+        &self,
+        key: &LaneKey,
+        session: &SessionId,
+        is_redo: bool,
+        limit: Option<Duration>,
+    ) -> Result<LanePermit, Refused> {
+        let until = limit.map(|limit| self.clock.now() + limit);
+        self.admit_as(key, Some(number_of(session)), is_redo, Some(until), limit).await
+    }
+
+    async fn admit_as(
+        &self,
+        key: &LaneKey,
+        session: Option<u64>,
+        is_redo: bool,
+        patience: Option<Option<Timestamp>>,
+        limit: Option<Duration>,
+    ) -> Result<LanePermit, Refused> {
         let (reply, answer) = oneshot::channel();
-        let arrived = self.at_desk(key, |lane| lane.arrive(reply))?;
-        arrived.map_err(|_| Refused::QueueFull)?;
+        let (now, caller) = (self.clock.now(), Caller { session, is_redo, patience, reply });
+        self.at_desk(key, |lane| lane.arrive(caller, now))??;
         let queued = Queued { lanes: self, key };
         let answer = match limit {
             None => answer.await,
             Some(limit) => match tokio::time::timeout(limit, answer).await {
                 Ok(answer) => answer,
-                Err(_) => return Err(Refused::Closed { not_before: self.clock.now() }),
+                Err(_) => {
+                    drop(queued);
+                    let now = self.clock.now();
+                    let not_before = self.at_desk(key, |lane| lane.expected(now))?;
+                    return Err(Refused::Closed { not_before });
+                }
             },
         };
         // Answered, and so in no queue any more.
@@ -84,13 +125,25 @@ impl Lanes {
         answer.map_err(|_| EngineError::Stopped)?
     }
 
-    /// Asks whether a redo may go now.
+    /// Asks whether a session's redo may go now.
     ///
     /// # Errors
     ///
     /// The engine's end.
-    pub fn ask(&self, key: &LaneKey, reply: AskReply) -> Result<(), EngineError> {
-        self.at_desk(key, |lane| lane.ask(reply))
+    pub fn ask(&self, key: &LaneKey, session: &SessionId, is_hosts: bool, reply: AskReply) -> Result<(), EngineError> {
+        let question = Question { session: number_of(session), is_hosts, reply };
+        let now = self.clock.now();
+        self.at_desk(key, |lane| lane.ask(question, now))
+    }
+
+    /// A call of the session ended of which the lane gave no permit, or one that said nothing.
+    ///
+    /// # Errors
+    ///
+    /// The engine's end.
+    pub fn ended(&self, key: &LaneKey, session: &SessionId, end: CallEnd) -> Result<(), EngineError> {
+        let now = self.clock.now();
+        self.at_desk(key, |lane| lane.ended(number_of(session), end, now))
     }
 
     /// The server stated a wait: nobody goes before it ends.
@@ -124,7 +177,8 @@ impl Lanes {
         match self.entries.entry(key.clone()) {
             Entry::Occupied(entry) => Ok(at(entry.get())),
             Entry::Vacant(place) => {
-                let desk = Arc::new(LaneDesk::new(key.clone(), &self.limits()));
+                let seed = seed::mix(self.seed, number_of(key));
+                let desk = Arc::new(LaneDesk::new(key.clone(), &self.limits(), seed, self.clock.now()));
                 let actor = self.spawn(&desk)?;
                 Ok(at(&place.insert(LaneEntry { actor, desk })))
             }
@@ -139,7 +193,7 @@ impl Lanes {
             lanes: Weak::clone(&self.me),
             clock: Arc::clone(&self.clock),
             pressure: self.pressure.clone(),
-            idle_after: self.limits().passivate_after,
+            events: Arc::clone(&self.events),
         };
         let _here = self.runtime.enter();
         let spawned = ActorRuntime::spawn_linked_instant(None, LaneActor, args, parent);
@@ -168,9 +222,10 @@ impl Lanes {
 
     /// Forgets a lane that nobody has used since then; tells whether it did.
     pub(super) fn put_away(&self, desk: &Arc<LaneDesk>, touched: u64) -> bool {
+        let now = self.clock.now();
         let is_unused = |entry: &LaneEntry| {
             let lane = desk.look();
-            Arc::ptr_eq(&entry.desk, desk) && lane.touched == touched && lane.is_idle()
+            Arc::ptr_eq(&entry.desk, desk) && lane.touched == touched && lane.is_idle(now)
         };
         let removed = self.entries.remove_if(&desk.key, |_, entry| is_unused(entry)).is_some();
         if removed {
@@ -183,11 +238,10 @@ impl Lanes {
     pub fn close(&self, why: EngineError) {
         *self.parent.write().unwrap_or_else(PoisonError::into_inner) = None;
         for entry in &self.entries {
-            let (admissions, asks) = entry.desk.look().dismiss(why);
-            for reply in admissions {
+            let waiting = entry.desk.look().dismiss(why);
+            for reply in waiting {
                 let _ = reply.send(Err(why.into()));
             }
-            drop(asks);
         }
         self.entries.clear();
     }
@@ -197,6 +251,13 @@ impl Lanes {
     pub fn actor(&self, key: &LaneKey) -> Option<ActorRef<LaneMsg>> {
         self.entries.get(key).map(|entry| entry.actor.clone())
     }
+}
+
+/// A number that tells sessions or lanes apart, the same in every run.
+fn number_of(name: &impl Hash) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    name.hash(&mut hasher);
+    hasher.finish()
 }
 
 /// A place in a lane's queue, given back when its caller leaves early.

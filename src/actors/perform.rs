@@ -63,14 +63,15 @@ impl SessionState {
 
     fn ask_lane(&self, lane: &LaneKey, epoch: u32) -> Option<Event> {
         let address = self.address()?;
-        let reply = Box::new(move |closed_until: Option<Timestamp>| {
+        let is_hosts = self.memory.episode()?.redoer() == Redoer::Host;
+        let reply = Arc::new(move |closed_until: Option<Timestamp>| {
             address.send(match closed_until {
                 Some(until) => Event::LaneClosed { epoch, until },
                 None => Event::LaneOpen { epoch },
             });
         });
         // Without its lane's actor a redo is not held back: it is bounded all the same.
-        self.shared.lanes.ask(lane, reply).is_err().then_some(Event::LaneOpen { epoch })
+        self.shared.lanes.ask(lane, &self.id, is_hosts, reply).is_err().then_some(Event::LaneOpen { epoch })
     }
 
     fn execute(&mut self, execute: Execute, plan: &Plan) -> Option<Event> {

@@ -37,7 +37,7 @@ pub(crate) struct Shared {
     pub clock: Arc<dyn Clock>,
     pub strategies: StrategyRegistry,
     pub runner: RunnerPool,
-    pub events: EventBus,
+    pub events: Arc<EventBus>,
     pub lanes: Arc<Lanes>,
     pub on_escalate: Option<OnEscalate>,
     pub client_factory: Option<ClientFactory>,
@@ -99,12 +99,14 @@ pub(crate) struct SharedParts {
 
 impl Shared {
     pub fn new(parts: SharedParts) -> Arc<Self> {
-        let lanes = Lanes::new(parts.config.limits(), Arc::clone(&parts.clock));
+        let seed = parts.seed.unwrap_or_else(seed_of_this_process);
+        let events = Arc::new(EventBus::new());
+        let lanes = Lanes::new(parts.config.limits(), Arc::clone(&parts.clock), Arc::clone(&events), seed);
         Arc::new(Self {
             clock: parts.clock,
             strategies: parts.strategies,
             runner: parts.runner,
-            events: EventBus::new(),
+            events,
             lanes,
             on_escalate: parts.on_escalate,
             client_factory: parts.client_factory,
@@ -123,7 +125,7 @@ impl Shared {
             runtime: Handle::current(),
             deadlines: DashMap::new(),
             slots: Slots::default(),
-            seed: parts.seed.unwrap_or_else(seed_of_this_process),
+            seed,
             draws: AtomicU64::new(0),
             closing: AtomicBool::new(false),
             stopped: AtomicBool::new(false),

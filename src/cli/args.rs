@@ -5,6 +5,8 @@ use clap::{ArgAction, Args, Parser, Subcommand};
 use super::exec::ExecArgs;
 use super::exit::EXIT_CODES;
 use super::pipe::PipeArgs;
+#[cfg(feature = "simulate")]
+use super::simulate;
 use super::{check, classify, completions, explain, schema, sessions, state};
 
 /// Keeps AI-agent sessions alive: recovers failed turns.
@@ -50,5 +52,7 @@ pub(super) enum Verb {
     Sessions(sessions::SessionsArgs),
     State(state::StateArgs),
     Schema(schema::SchemaArgs),
+    #[cfg(feature = "simulate")]
+    Simulate(simulate::SimulateArgs),
     Completions(completions::CompletionsArgs),
 }

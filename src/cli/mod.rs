@@ -18,6 +18,8 @@ mod pipe;
 mod run;
 mod schema;
 mod sessions;
+#[cfg(feature = "simulate")]
+mod simulate;
 mod state;
 mod unversioned;
 

@@ -4,6 +4,8 @@ use clap::Parser;
 use clap::error::ErrorKind;
 
 use super::args::{Cli, Verb};
+#[cfg(feature = "simulate")]
+use super::simulate;
 use super::{Exit, check, classify, completions, exec, explain, logging, pipe, schema, sessions, state};
 use crate::client::command::{CHILD_VERB, become_command};
 
@@ -39,6 +41,8 @@ fn run(cli: Cli) -> Exit {
         Verb::Sessions(args) => sessions::run(&args, &globals),
         Verb::State(args) => state::run(&args, &globals),
         Verb::Schema(args) => schema::run(&args),
+        #[cfg(feature = "simulate")]
+        Verb::Simulate(args) => simulate::run(&args, &globals),
         Verb::Completions(args) => completions::run(&args),
     }
 }

@@ -15,13 +15,16 @@ macro_rules! until_it_works {
         loop {
             let admitted = driver.admit(&$session, &$next).await.map_err(|cause| Stopped { error: None, cause })?;
             let result = driver.within_deadline($turn).await;
-            drop(admitted);
             match result {
-                None => return Err(Stopped { error: None, cause: driver.too_late(&$session).await }),
-                Some(Ok(value)) => return Ok(Done { value, recovery: driver.worked(&$session).await }),
+                None => {
+                    drop(admitted);
+                    return Err(Stopped { error: None, cause: driver.too_late(&$session).await });
+                }
+                Some(Ok(value)) => return Ok(Done { value, recovery: driver.worked(&$session, admitted).await }),
                 Some(Err(error)) => {
                     let report = $session.completed($session.reporter.report(&error), &$next);
-                    match driver.failed(&$session, report, $session.reporter.found(&error)).await {
+                    let found = $session.reporter.found(&error);
+                    match driver.failed(&$session, report, found, admitted).await {
                         Ok(redo) => $next = redo,
                         Err(cause) => return Err(Stopped { error: Some(error), cause }),
                     }

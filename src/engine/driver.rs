@@ -7,6 +7,7 @@ use super::ended::StopCause;
 use super::session::{Ask, SessionHandle};
 use crate::actors::{EngineError, LanePermit, Outcome, Refused, Room, SessionMsg, Shared, Told};
 use crate::failure::{Detection, Report, SessionId, Timestamp};
+use crate::policy::lane::{Blame, CallEnd};
 use crate::policy::machine::{Event, Redoer};
 use crate::policy::session::ReportKey;
 use crate::policy::{Cause, Turn, Verdict};
@@ -71,8 +72,10 @@ impl Driver {
         session: &SessionHandle<R>,
         report: Report,
         found: Option<Detection>,
+        admitted: Option<LanePermit>,
     ) -> Result<Turn, StopCause> {
         let detection = found.unwrap_or_else(|| self.shared.patterns().detect_first(&report, self.shared.now()));
+        self.tell_lane(&detection, admitted);
         self.armed = true;
         let key = ReportKey { seq: self.current.map(|(_, seq)| seq), turn: report.turn };
         let ask = Ask { detection, key, redoer: Redoer::Caller, driver: Some(self.token) };
@@ -80,8 +83,28 @@ impl Driver {
         self.follow(told)
     }
 
+    /// The failure is evidence about the lane that let the turn start, or the one that the report names.
+    fn tell_lane(&self, detection: &Detection, admitted: Option<LanePermit>) {
+        let Detection::Failure(error) = detection else { return };
+        match (admitted, &error.lane) {
+            (Some(permit), _) => permit.failed(error),
+            (None, Some(lane)) => {
+                // An error is the engine's end.
+                let _ = self.shared.lanes.ended(lane, &self.id, CallEnd::Failed(Blame::of(error)));
+            }
+            (None, None) => {}
+        }
+    }
+
     /// Tells the session that its redo worked, and hears the verdict.
-    pub async fn worked<R>(&mut self, session: &SessionHandle<R>) -> Option<Arc<Outcome>> {
+    pub async fn worked<R>(
+        &mut self,
+        session: &SessionHandle<R>,
+        admitted: Option<LanePermit>,
+    ) -> Option<Arc<Outcome>> {
+        if let Some(permit) = admitted {
+            permit.worked();
+        }
         let Some((_, seq)) = self.current.take() else {
             self.worked_at_once(session);
             return None;
@@ -142,9 +165,13 @@ impl Driver {
     pub async fn admit<R>(&mut self, session: &SessionHandle<R>, turn: &Turn) -> Result<Option<LanePermit>, StopCause> {
         let Some(lane) = &session.lane_of(turn) else { return Ok(None) };
         loop {
-            match session.engine.admit(lane, self.time_left()).await {
+            if let Some(end) = self.shared.end() {
+                return Err(end.into());
+            }
+            let asked = self.shared.lanes.admit_turn(lane, &self.id, turn.redo > 0, self.time_left());
+            match asked.await {
                 Ok(permit) => return Ok(Some(permit)),
-                Err(Refused::QueueFull) => return Err(EngineError::Busy.into()),
+                Err(Refused::QueueFull { .. }) => return Err(EngineError::Busy.into()),
                 Err(Refused::Engine(error)) => return Err(error.into()),
                 Err(Refused::Closed { not_before }) => {
                     if self.deadline.is_some_and(|deadline| not_before >= deadline) {

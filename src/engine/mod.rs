@@ -6,6 +6,8 @@ mod driver;
 mod ended;
 #[cfg(any(test, feature = "test-util"))]
 mod failing;
+#[cfg(feature = "simulate")]
+pub mod fleet;
 mod handle;
 pub mod healing;
 mod open_loop;

@@ -29,6 +29,7 @@ mod marks;
 #[cfg(feature = "test-util")]
 #[doc(hidden)]
 pub mod measure;
+mod named_facts;
 mod need;
 #[cfg(any(test, feature = "test-util"))]
 mod one_by_one;

@@ -51,6 +51,24 @@ pub struct Limits {
     pub lane_concurrency: usize,
     /// Callers that may queue at one lane.
     pub lane_queue: usize,
+    /// 1: a lane learns from its calls and holds back what would fail; 0: it only bounds the calls at once and
+    /// honours stated waits.
+    pub lane_guard: u32,
+    /// Throttling narrows a lane no further than to this many turns at once.
+    pub lane_min_concurrency: usize,
+    /// Failing sessions that it takes to open a lane's circuit; 0 for no circuit.
+    pub lane_trip_sessions: usize,
+    /// The first wait of an open circuit before a probe; it doubles with each probe that fails.
+    pub lane_probe: Duration,
+    /// The longest wait between probes.
+    pub lane_probe_max: Duration,
+    /// Redos allowed for 100 fresh turns of a lane; 0 for no bound.
+    pub lane_retry_percent: u32,
+    /// Redos per minute that a lane allows in any case.
+    pub lane_retry_floor: u32,
+    /// A redo that would wait longer than this for its lane goes on with the chain's `fallback_model` step, if one
+    /// follows; 0 for never.
+    pub lane_fallback_after: Duration,
 }
 
 impl Default for Limits {
@@ -81,6 +99,14 @@ impl Default for Limits {
             detect_bytes: 16 * 1024,
             lane_concurrency: 256,
             lane_queue: 4096,
+            lane_guard: 1,
+            lane_min_concurrency: 4,
+            lane_trip_sessions: 3,
+            lane_probe: Duration::from_secs(1),
+            lane_probe_max: Duration::from_secs(5),
+            lane_retry_percent: 20,
+            lane_retry_floor: 60,
+            lane_fallback_after: Duration::ZERO,
         }
     }
 }

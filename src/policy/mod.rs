@@ -10,6 +10,7 @@ mod choice;
 pub mod config;
 mod forecast;
 mod injection;
+pub mod lane;
 mod limits;
 pub mod machine;
 mod record;

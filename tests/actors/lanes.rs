@@ -53,7 +53,7 @@ async fn turns_at_once_are_bounded_and_those_who_wait_go_in_the_order_in_which_t
         .collect();
     sleep(secs(1)).await;
     assert_eq!(pressure(&engine), (0, 3));
-    assert!(matches!(engine.admit(&lane(), None).await, Err(Refused::QueueFull)));
+    assert!(matches!(engine.admit(&lane(), None).await, Err(Refused::QueueFull { .. })));
     assert_eq!(log.all(), [""; 0]);
     drop(inside);
     for one in waiting {
@@ -85,7 +85,7 @@ async fn a_queue_of_none_lets_in_whoever_finds_room() {
     let engine = engine("lane_concurrency: 2\nlane_queue: 0\n").await;
     let _one = engine.admit(&lane(), None).await.unwrap();
     let other = engine.admit(&lane(), None).await.unwrap();
-    assert!(matches!(engine.admit(&lane(), None).await, Err(Refused::QueueFull)));
+    assert!(matches!(engine.admit(&lane(), None).await, Err(Refused::QueueFull { .. })));
     drop(other);
     sleep(secs(1)).await;
     assert!(engine.admit(&lane(), None).await.is_ok());

@@ -91,7 +91,7 @@ impl Server {
                 let wait_ms = not_before.since(SystemClock.now()).as_millis();
                 Ok(object(json!({"lane": lane, "action": "wait", "not_before": not_before, "wait_ms": wait_ms})))
             }
-            Err(Refused::QueueFull) => Err(Refusal::of(EngineError::Busy)),
+            Err(Refused::QueueFull { .. }) => Err(Refusal::of(EngineError::Busy)),
             Err(Refused::Engine(error)) => Err(Refusal::of(error)),
         }
     }

@@ -109,7 +109,7 @@ async fn admitted(life: &Life, agent: &Agent) -> Result<Option<crate::actors::La
             Some(Err(Refused::Closed { not_before })) => {
                 tokio::time::sleep(not_before.since(life.world.now()).max(Duration::from_millis(1))).await;
             }
-            Some(Err(Refused::QueueFull)) => tokio::time::sleep(Duration::from_secs(5)).await,
+            Some(Err(Refused::QueueFull { .. })) => tokio::time::sleep(Duration::from_secs(5)).await,
         }
     }
 }

@@ -76,6 +76,14 @@ pub(super) const LIMIT_KEYS: &[LimitKey] = limits! {
     count "detect_bytes" = detect_bytes from 256, to 16 * 1_024 * 1_024; "Bytes of a failure's text that are looked at."
     count "lane_concurrency" = lane_concurrency from 1, to MANY; "Turns at once on one lane."
     count "lane_queue" = lane_queue from 0, to MANY; "Callers that may queue at one lane."
+    count "lane_guard" = lane_guard from 0, to 1; "1: lanes learn from their calls; 0: only bounds and stated waits."
+    count "lane_min_concurrency" = lane_min_concurrency from 1, to MANY; "Throttling narrows a lane no further than this."
+    count "lane_trip_sessions" = lane_trip_sessions from 0, to MANY; "Failing sessions that open a circuit; 0 for none."
+    span "lane_probe_ms" = lane_probe from 1, to YEAR; "The first wait of an open circuit before a probe."
+    span "lane_probe_max_ms" = lane_probe_max from 1, to YEAR; "The longest wait between probes."
+    count "lane_retry_percent" = lane_retry_percent from 0, to 10_000; "Redos for 100 fresh turns; 0 for no bound."
+    count "lane_retry_floor" = lane_retry_floor from 0, to MANY; "Redos per minute that are allowed in any case."
+    span "lane_fallback_after_ms" = lane_fallback_after from 0, to YEAR; "A longer wait goes on with fallback_model; 0 for never."
 };
 
 #[cfg(test)]
@@ -88,11 +96,12 @@ mod tests {
             let before = Limits::default();
             assert!((key.min..=key.max).contains(&(key.get)(&before)), "{}", key.name);
             let mut after = before.clone();
-            (key.set)(&mut after, key.max);
+            let other = if (key.get)(&before) == key.max { key.min } else { key.max };
+            (key.set)(&mut after, other);
             let changed: Vec<&str> =
-                LIMIT_KEYS.iter().filter(|other| (other.get)(&after) != (other.get)(&before)).map(|k| k.name).collect();
+                LIMIT_KEYS.iter().filter(|key| (key.get)(&after) != (key.get)(&before)).map(|k| k.name).collect();
             assert_eq!(changed, [key.name]);
-            assert_eq!((key.get)(&after), key.max);
+            assert_eq!((key.get)(&after), other);
         }
     }
 

@@ -7,7 +7,7 @@ use super::command::{Command, Record, Redo};
 use super::event::Event;
 use super::note::{Note, NoteKind};
 use super::plan::{Moment, Opening, Plan, Redoer};
-use crate::failure::{RecoveryError, SessionId, Timestamp};
+use crate::failure::{LaneKey, RecoveryError, SessionId, Timestamp};
 use crate::policy::{Cause, ChainKey, Choice, Injection, Proof, RecoveryAttempt, Remedy, Unhandled, Verdict};
 
 /// One session's way from its first failure to its verdict.
@@ -232,6 +232,17 @@ impl Episode {
         self.note(now, NoteKind::Ended { verdict: verdict.clone() });
         self.phase = Phase::Closing { verdict };
         vec![Command::Persist { seq: self.seq, record: Record::Verdict }]
+    }
+
+    /// The lane that the current redo goes to.
+    pub fn redo_lane(&self) -> Option<LaneKey> {
+        let lane = self.error.lane.as_ref()?;
+        let directive = match &self.phase {
+            Phase::Redoing { directive, .. } => directive.as_ref(),
+            _ => None,
+        };
+        let switched = directive.and_then(|redo| redo.turn.model.as_ref());
+        Some(switched.map_or_else(|| lane.clone(), |model| lane.with_model(model)))
     }
 
     /// What was asked under an earlier epoch is answered in vain from now on.

@@ -10,7 +10,7 @@ use super::event::Event;
 use super::note::NoteKind;
 use super::plan::{Plan, Redoer};
 use crate::failure::Timestamp;
-use crate::policy::Remedy;
+use crate::policy::{Remedy, Step, runnable};
 
 impl Episode {
     /// The shortest time parked: a lane that names a time already past is not asked in a spin.
@@ -177,6 +177,9 @@ impl Episode {
     ) -> Vec<Command> {
         let last = since + plan.limits().max_park;
         let until = until.max(now + Self::SHORTEST_PARK);
+        if let Some(commands) = self.fall_back(since, until, plan, now) {
+            return commands;
+        }
         if now >= last || (self.redoer == Redoer::Host && until > last) {
             self.note(now, NoteKind::Remark { text: "the lane stayed closed for longer than max_park".into() });
             return self.next_step(plan, now);
@@ -188,7 +191,8 @@ impl Episode {
             self.note(now, NoteKind::WaitRefused { delay: until.since(now), because });
             return self.next_step(plan, now);
         }
-        if let Some(lane) = self.error.lane.clone() {
+        // Said once: while it is parked the question is asked again and again.
+        if let Some(lane) = self.error.lane.clone().filter(|_| since == now) {
             self.note(now, NoteKind::Parked { lane, until });
         }
         if self.redoer == Redoer::Host {
@@ -200,6 +204,25 @@ impl Episode {
         // Under the question's epoch: the lane may still answer it, by opening early.
         self.phase = Phase::Parked { since, until, not_before, next };
         vec![Command::Persist { seq: self.seq, record: Record::Attempt }, Command::Wait { until, epoch: self.epoch }]
+    }
+
+    /// Goes on with the chain's next `fallback_model` rather than wait for the lane for longer than is wanted.
+    fn fall_back(&mut self, since: Timestamp, until: Timestamp, plan: &Plan, now: Timestamp) -> Option<Vec<Command>> {
+        let after = plan.limits().lane_fallback_after;
+        if after.is_zero() || until.since(since) <= after {
+            return None;
+        }
+        let place = self.places.get(&self.chain).copied()?;
+        let chain = plan.config.chain(&self.chain)?;
+        let is_usable = |step: &Step| &*step.strategy == "fallback_model" && runnable(step, &self.error, chain).is_ok();
+        let ahead = chain.steps.iter().skip(place.step + 1).position(is_usable)?;
+        let step = place.step + 1 + ahead;
+        let text = "the lane stays closed for longer than lane_fallback_after_ms: another model's lane is tried";
+        self.note(now, NoteKind::Remark { text: text.into() });
+        if let Some(place) = self.places.get_mut(&self.chain) {
+            (place.step, place.attempt) = (step, 1);
+        }
+        Some(self.act(plan, now))
     }
 
     /// Writes the redo's record; nothing of it happens before (R10).
