@@ -12,7 +12,8 @@
 //! | has an API that can compact, switch models and redo | [`engine.recover(…)`](RecoveryEngine::recover) with a [`SessionClient`]: the *client loop* |
 //! | schedules its own turns | [`engine.report(…)`](RecoveryEngine::report) and its [`Directive`]s: the *open loop* |
 //!
-//! One machine decides in all three. A larger actor system links the engine under its own supervisor and
+//! One machine decides in all three. A [`SelfHealingLoop`] runs many turns over one state, with checkpoints,
+//! budgets and an eye on going round in circles. A larger actor system links the engine under its own supervisor and
 //! talks to it by [`RecoveryMsg`].
 //!
 //! # From failure to verdict

@@ -1,6 +1,6 @@
 //! Steps of chains that change how a loop goes on.
 
-use backstop::healing::{Ended, Failure, OnSpiral, SelfHealingLoop, Step};
+use backstop::healing::{Ended, Failure, OnSpiral, RecoveryExecutor, SelfHealingLoop, Step};
 use backstop::policy::spiral::SpiralKind;
 use backstop::{Report, SessionId, Verdict};
 
@@ -167,4 +167,19 @@ async fn a_host_can_bring_its_agent_back_on_course() {
         .unwrap();
     assert!(report.is_done(), "{}: {told:?}", report.ended);
     assert_eq!((report.spirals.len(), report.tries), (1, 6));
+}
+
+#[tokio::test(start_paused = true)]
+async fn single_recoveries_are_summed_up_by_action() {
+    let engine = engine("session_error: [{strategy: retry, config: {max_retries: 1}}, suggested]").await;
+    let mut executor = RecoveryExecutor::new(&engine);
+    // Nobody redoes anything here: the strategies' word is all there is, and `retry` alone is none.
+    let result = executor.execute(&id(), Report::text("503 Service Unavailable")).await;
+    assert_eq!(result.success, matches!(&*result.message, "recovered (assumed)"), "{result:?}");
+    assert!(result.attempts > 0 && !result.fallback_used);
+    let refused = executor.execute(&id(), Report::text("No space left on device")).await;
+    assert!(!refused.success);
+    let summary = executor.summary();
+    assert!(summary.total >= 1 && summary.by_action.contains_key("retry"), "{summary:?}");
+    assert!((0.0..=1.0).contains(&summary.rate()));
 }

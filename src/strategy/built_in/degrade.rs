@@ -1,7 +1,8 @@
 //! `degrade`: the turn again in the host's alternative way. It has no settings.
 //!
 //! The next turn says so ([`Turn::degraded`](crate::Turn::degraded)); what the alternative is, only the
-//! host knows. Where nothing redoes the turn, nobody could use it, and the chain goes on.
+//! host knows. A client may refuse it, as a self-healing loop without an alternative, or beyond `max_degrades`,
+//! does. Where nothing redoes the turn, nobody could use it, and the chain goes on.
 //!
 //! ```yaml
 //! session_error:

@@ -1,6 +1,7 @@
 //! `skip`: leaves the sub-task out and goes on. It has no settings.
 //!
-//! The next turn says so ([`Turn::skip`](crate::Turn::skip)). Where nothing redoes the turn, nobody could
+//! The next turn says so ([`Turn::skip`](crate::Turn::skip)). A client may refuse it, as a self-healing loop beyond
+//! `max_skips` does. Where nothing redoes the turn, nobody could
 //! leave anything out, and the chain goes on.
 //!
 //! ```yaml
