@@ -1,5 +1,5 @@
 use std::io::IsTerminal;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
@@ -109,7 +109,7 @@ pub(super) fn run(args: &SimulateArgs, globals: &Globals) -> Exit {
     Exit::Done
 }
 
-fn read(place: &PathBuf) -> Result<Scenario, Exit> {
+fn read(place: &Path) -> Result<Scenario, Exit> {
     let known = place.to_str().and_then(|name| Some((name, shipped(name)?)));
     let parsed = match known {
         Some((name, text)) => Scenario::parse(name, text),

@@ -14,6 +14,7 @@ mod explain;
 mod facts;
 mod fence;
 mod fingerprint;
+mod found;
 mod frames;
 mod gate;
 mod gate_marks;

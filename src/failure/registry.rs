@@ -2,6 +2,7 @@ use std::sync::Arc;
 
 use super::evidence::{DEFAULT_CAP, Evidence};
 use super::facts::{Facts, diagnosis};
+use super::found::{Match, Rank};
 use super::gate::{self, Gate};
 use super::json_text::bounded_copy;
 use super::knowledge::knowledge;
@@ -41,34 +42,6 @@ pub struct PatternRegistry {
 impl Default for PatternRegistry {
     fn default() -> Self {
         Self::new()
-    }
-}
-
-/// What matched, before it becomes an error.
-struct Match {
-    name: Arc<str>,
-    category: Category,
-    kind: Kind,
-    facts: Facts,
-    at: Option<usize>,
-    rank: Rank,
-}
-
-/// The place in the order of evidence.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Rank {
-    Own(i32),
-    BuiltIn(u16),
-    NoPattern,
-}
-
-impl std::fmt::Display for Rank {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Own(priority) => write!(f, "own pattern, priority {priority}"),
-            Self::BuiltIn(rank) => write!(f, "built in, rank {rank}"),
-            Self::NoPattern => f.write_str("no pattern"),
-        }
     }
 }
 

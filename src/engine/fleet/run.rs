@@ -109,7 +109,7 @@ async fn watch(world: Rc<World>, mut pressure: Receiver<Arc<Vec<LanePressure>>>)
     while pressure.changed().await.is_ok() {
         let closed = pressure.borrow_and_update().iter().any(|lane| lane.closed_until.is_some());
         let mut log = world.log.borrow_mut();
-        if log.lane.last().map_or(false, |(_, was)| *was) != closed {
+        if log.lane.last().is_some_and(|(_, was)| *was) != closed {
             log.lane.push((world.at(), closed));
         }
     }

@@ -40,6 +40,7 @@ mod pairing;
 mod quota;
 mod registries;
 mod rejected;
+mod reply;
 mod request;
 mod schema;
 mod sdk;
@@ -69,6 +70,7 @@ pub(crate) fn all() -> Vec<&'static Rule> {
         loops::RULES,
         content_filter::RULES,
         guard::RULES,
+        reply::RULES,
         json::RULES,
         schema::RULES,
         generated::RULES,
