@@ -7,7 +7,7 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 use std::time::Duration;
 
-use backstop::actors::{Clock, SystemClock};
+use backstop::actors::{Clock, Refused, SystemClock};
 use backstop::policy::config::ConfigBuilder;
 use backstop::{Directive, LaneKey, RecoveryEngine, Report, SessionId, Timestamp};
 
@@ -45,7 +45,15 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
 
     while let Some(Reverse((due, session, seq))) = queue.pop() {
         tokio::time::sleep(due.since(SystemClock.now())).await;
-        let permit = engine.admit(&lane, Some(Duration::from_secs(5))).await?;
+        let permit = match engine.admit(&lane, Some(Duration::from_secs(5))).await {
+            Ok(permit) => permit,
+            // The lane is closed for everybody: this turn comes back when it may open.
+            Err(Refused::Closed { not_before } | Refused::QueueFull { not_before }) => {
+                queue.push(Reverse((not_before, session, seq)));
+                continue;
+            }
+            Err(error) => return Err(error.into()),
+        };
         let count = tries.entry(session.clone()).or_default();
         *count += 1;
         let result = turn(&session, *count);

@@ -78,6 +78,14 @@ fn inside(fenced: &str) -> &str {
     inside
 }
 
+/// What of a text stands outside its fence, if it has one.
+fn outside(text: &str) -> String {
+    let Some((before, rest)) = text.split_once("```text\n") else { return text.to_owned() };
+    let (quoted, after) = rest.split_once("\n```").unwrap_or_else(|| panic!("the fence ends: {text}"));
+    assert!(quoted.chars().count() <= MAX_FENCED, "{text}");
+    format!("{before}{after}")
+}
+
 #[test]
 fn hostile_text_stays_inside_its_fence_and_is_no_markup_there() {
     for text in hostile() {
@@ -98,7 +106,8 @@ fn a_guards_words_are_never_shown() {
     let guards = Kind::BUILT_IN.iter().filter(|kind| kind.usual_category() == Some(Category::GuardViolation));
     let guards: Vec<_> = guards.collect();
     assert!(guards.iter().any(|kind| kind.as_str().starts_with("guard_")));
-    for kind in guards {
+    // What a verifier says of the work is what the next turn has to know: quoted, as any other text.
+    for kind in guards.into_iter().filter(|kind| **kind != Kind::VerificationFailed) {
         for text in hostile() {
             assert_eq!(fence(kind, &text), format!("Failure: {kind}"));
         }
@@ -227,7 +236,7 @@ async fn no_built_in_strategy_passes_a_failures_words_on() {
             let stopped = session.run(async |turn: &backstop::Turn| {
                 turns += 1;
                 for injection in &turn.injections {
-                    assert!(!injection.as_str().contains(WORD), "{injection:?}");
+                    assert!(!outside(injection.as_str()).contains(WORD), "{injection:?}");
                     injections += 1;
                 }
                 Err::<(), _>(report.clone())
@@ -236,7 +245,7 @@ async fn no_built_in_strategy_passes_a_failures_words_on() {
             let outcome = stopped.outcome().unwrap();
             assert_eq!(outcome.verdict.name(), if end == "abort" { "aborted" } else { "escalated" });
             assert!(!outcome.injections.is_empty());
-            outcome.injections.iter().for_each(|injection| assert!(!injection.as_str().contains(WORD)));
+            outcome.injections.iter().for_each(|injection| assert!(!outside(injection.as_str()).contains(WORD)));
             client.0.lock().unwrap().iter().for_each(|prompt| assert!(!prompt.contains(WORD), "{prompt}"));
         }
         engine.shutdown().await;
