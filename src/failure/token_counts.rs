@@ -24,6 +24,8 @@ fn sources(all: &[&str]) -> Vec<String> {
 
 /// Wordings of overflows, those with both numbers first.
 const OVERFLOW: &[&str] = &[
+    r"\bcannot exceed LIMIT\b[^\n]{0,20}\breceived ACTUAL",
+    r"exceeds (?:the )?max(?:imum)? token count \(ACTUAL ?/ ?LIMIT\)",
     r"number of tokens \(?ACTUAL\)? exceed\w* (?:the )?maximum context length \(?LIMIT",
     r"context length is LIMIT tokens\b.{0,200}?\btotal of (?:at least )?ACTUAL tokens",
     // Anthropic, and whoever copies `N > M`.
@@ -99,10 +101,10 @@ const OVERFLOW: &[&str] = &[
 const THROTTLE: &[&str] = &[
     concat!(
         r"tokens? per\s(?:\\\s*)?(?:min(?:ute)?|day|hour|second)[^:\n]{0,30}:? *limit:? LIMIT(?:,",
-        r" used \d+)?(?:, requested:? ACTUAL)?"
+        r" used \d+)?(?:, requested:?\s+~?ACTUAL)?"
     ),
-    r"limit:? LIMIT,\s+used:? [\d,]+,\s+requested:? ~?ACTUAL",
-    r"(?:request too large|too large)[^\n]{0,200}?limit:? LIMIT,? requested:? ACTUAL",
+    r"limit:? LIMIT,\s+used:? [\d,]+,\s+requested:?\s+~?ACTUAL",
+    r"(?:request too large|too large)[^\n]{0,200}?limit:? LIMIT,? requested:?\s+~?ACTUAL",
     r"(?:limit|rate limit) (?:is|of) LIMIT (?:\w+ )?(?:input |output )?tokens? per (?:min|day|hour|second)",
     r"rate limit of LIMIT (?:input |output )?tokens? per",
     r"token[_ ]count, limit: LIMIT",

@@ -78,8 +78,8 @@ pub(crate) fn wordings() -> Vec<String> {
         // "Retrying in" is the client's own plan, not the server's word; so `retry` must end there.
         concat!(
             r"(?i)\b(?:try(?:ing)? again|retry(?: your requests?| the requests?| this)?|retry[- ]after|wait(?: for)?",
-            r"|available(?: again)?|resets?|refreshe?s?|resets? (?:after|in)|come back|back off(?: for)?)[: ]*",
-            r"(?:in|after|at least|about|approximately|another|for)?[: ]*(?:another |about |approximately )?",
+            r"|available(?: again)?|resets?|refreshe?s?|resets? (?:after|in)|come back|back off(?: for)?)[:\s]*",
+            r"(?:in|after|at least|about|approximately|another|for)?[:\s]*(?:another |about |approximately )?",
             r"(?P<span>SPAN)",
         ),
         concat!(
