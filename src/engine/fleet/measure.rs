@@ -172,7 +172,7 @@ impl Measured {
         let Some((_, end)) = self.trouble else { return (None, None) };
         let mut waiting = vec![false; self.lost.len()];
         for turn in &self.turns {
-            if turn.failed_at.is_some_and(|at| at < end) && turn.ended_at > end && self.can_work(turn.session) {
+            if turn.begun < end && turn.ended_at > end && self.can_work(turn.session) {
                 waiting[turn.session] = true;
             }
         }
