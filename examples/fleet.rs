@@ -21,6 +21,8 @@ session_error:
     config: { max_retries: 6, backoff_ms: 50, max_backoff_ms: 400 }
   - abort
 lane_concurrency: 50
+# This provider fails at random, whatever is asked of it: there is no outage to wait for.
+lane_guard: 0
 ";
 
 /// Answers after a few milliseconds, and fails a third of the calls in the ways providers do.

@@ -8,12 +8,13 @@ pub(super) struct Rate {
     span: Duration,
     count: f64,
     at: Timestamp,
+    begun: Timestamp,
 }
 
 impl Rate {
     /// One that looks back about this far.
     pub fn over(span: Duration, now: Timestamp) -> Self {
-        Self { span, count: 0.0, at: now }
+        Self { span, count: 0.0, at: now, begun: now }
     }
 
     pub fn add(&mut self, now: Timestamp) {
@@ -27,9 +28,11 @@ impl Rate {
         self.count
     }
 
-    /// Happenings per second.
+    /// Happenings per second: of a count that has not looked back the whole span, over what it has seen.
     pub fn per_second(&mut self, now: Timestamp) -> f64 {
-        self.count(now) / self.span.as_secs_f64()
+        let span = self.span.as_secs_f64();
+        let seen = span * (1.0 - (-now.since(self.begun).as_secs_f64() / span).exp());
+        self.count(now) / seen.max(1.0)
     }
 
     fn decay(&mut self, now: Timestamp) {

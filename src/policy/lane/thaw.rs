@@ -18,19 +18,27 @@ pub(super) struct Thaw {
     /// Since when nothing failed.
     pub quiet_since: Timestamp,
     has_failed: bool,
+    /// The rate goes no lower: a share of what was carried before. If that is too much the circuit opens again.
+    slowest: f64,
+    /// Calls that worked, and that failed, since the rate last changed course.
+    worked: u32,
+    failures: u32,
     seed: u64,
 }
 
 impl Thaw {
     /// Growth per success while nothing failed: a quarter of the rate in each second.
     const FAST: f64 = 0.25;
-    /// Growth once something failed: calls per second, in each second.
-    const SLOW: f64 = 0.5;
+    /// The same once something failed.
+    const SLOW: f64 = 0.1;
+    /// The share of failures that a ramp bears without slowing: a provider that fails so much at any rate is not
+    /// healed by less work.
+    const BORNE: f64 = 0.25;
     /// What a failure leaves of the rate.
     const BACK_OFF: f64 = 0.6;
     /// How long a failure stops the ramp; failures within twice this time are one.
     const PAUSE: Duration = Duration::from_millis(500);
-    const SLOWEST: f64 = 0.2;
+    const SLOWEST: f64 = 0.25;
     const FASTEST: f64 = 10_000.0;
     /// A lane without failures for this long, and nobody waiting, has thawed.
     pub const QUIET: Duration = Duration::from_secs(5);
@@ -38,8 +46,12 @@ impl Thaw {
     /// A ramp that starts at the calls per second that worked before: a provider that is back carried that, and
     /// evenly, as its clients never asked for it.
     pub fn new(worked_before: f64, seed: u64, now: Timestamp) -> Self {
+        let rate = worked_before.clamp(1.0, Self::FASTEST);
         Self {
-            rate: worked_before.clamp(1.0, Self::FASTEST),
+            rate,
+            slowest: rate * Self::SLOWEST,
+            worked: 0,
+            failures: 0,
             credit: 1.0,
             cost: 1.0,
             at: now,
@@ -79,17 +91,22 @@ impl Thaw {
 
     pub fn worked(&mut self, now: Timestamp) {
         self.refill(now);
-        self.rate += if self.has_failed { Self::SLOW / self.rate.max(Self::SLOW) } else { Self::FAST };
+        self.worked = self.worked.saturating_add(1);
+        self.rate += if self.has_failed { Self::SLOW } else { Self::FAST };
         self.rate = self.rate.min(Self::FASTEST);
     }
 
     /// Tells whether that was news.
     pub fn failed(&mut self, now: Timestamp) -> bool {
         self.refill(now);
-        let is_news = !self.has_failed || now.since(self.quiet_since) >= 2 * Self::PAUSE;
+        self.failures = self.failures.saturating_add(1);
+        let share = f64::from(self.failures) / f64::from(self.failures.saturating_add(self.worked));
+        let is_much = !self.has_failed || (self.failures > 1 && share > Self::BORNE);
+        let is_news = is_much && (!self.has_failed || now.since(self.quiet_since) >= 2 * Self::PAUSE);
         if is_news {
+            (self.worked, self.failures) = (0, 0);
             self.has_failed = true;
-            self.rate = (self.rate * Self::BACK_OFF).max(Self::SLOWEST);
+            self.rate = (self.rate * Self::BACK_OFF).max(self.slowest);
             self.credit = 0.0;
             self.paused_until = self.paused_until.max(now + Self::PAUSE);
             self.quiet_since = now;
