@@ -293,7 +293,7 @@ impl PersistenceState {
                 false
             }
             // Nothing of the batch was written for the sake of one record: the others go on without it.
-            Err(error @ (StateError::Stale { .. } | StateError::TooLarge { .. })) => {
+            Err(error @ (StateError::Stale { .. } | StateError::TooLarge { .. })) if is_of(&error, &batch) => {
                 batch = self.without_the_hopeless(batch, &error);
                 is_durable = false;
                 false
@@ -314,18 +314,19 @@ impl PersistenceState {
     }
 
     /// Puts a batch back but for the record that no trying helps, whose entries are returned.
-    fn without_the_hopeless(&self, batch: Vec<Entry>, error: &StateError) -> Vec<Entry> {
-        tracing::error!(%error, "a session's state cannot be saved; it is kept in memory");
-        let (StateError::Stale { session, .. } | StateError::TooLarge { session, .. }) = error else { return batch };
-        let (hopeless, others): (Vec<_>, Vec<_>) = batch.into_iter().partition(|entry| entry.draft.session == *session);
-        let mut queue = self.args.writer.queue();
-        if hopeless.is_empty() {
-            // The store names a session that it was not given: there is nothing to leave out.
-            return others;
+    fn without_the_hopeless(&mut self, batch: Vec<Entry>, error: &StateError) -> Vec<Entry> {
+        let (hopeless, others): (Vec<_>, Vec<_>) =
+            batch.into_iter().partition(|entry| hopeless(error) == Some(&entry.draft.session));
+        {
+            let now = self.args.shared.now();
+            let mut queue = self.args.writer.queue();
+            for entry in &hopeless {
+                Outage::refuse(&mut queue.outage, &entry.draft.session, now);
+            }
+            queue.put_back(others);
         }
-        queue.has_lost = true;
-        Outage::refuse(&mut queue.outage, session, self.args.shared.now());
-        queue.put_back(others);
+        self.args.shared.events.publish(EngineEvent::NotDurable { reason: error.to_string().into() });
+        self.say_aloud(error);
         hopeless
     }
 
@@ -360,20 +361,39 @@ impl PersistenceState {
             }
             std::mem::replace(&mut queue.retry_is_due, true)
         };
-        if self.warned.is_none_or(|warned| now.since(warned) >= WARN_EVERY) {
-            self.warned = Some(now);
-            tracing::error!(%error, "recovery state cannot be saved; it is kept in memory and tried again");
-        }
         if !std::mem::replace(&mut self.failing, true) {
             self.args.shared.events.publish(EngineEvent::NotDurable { reason: error.to_string().into() });
         }
-        if let Some(metrics) = self.args.shared.metrics() {
-            let _ = metrics.send_message(MetricsMsg::NotDurable);
-        }
+        self.say_aloud(error);
         if !is_due {
             self.later(me, RETRY_AFTER, || PersistenceMsg::Retry);
         }
     }
+
+    /// Counts a refusal, and writes it to the log now and then.
+    fn say_aloud(&mut self, error: &StateError) {
+        let now = self.args.shared.now();
+        if self.warned.is_none_or(|warned| now.since(warned) >= WARN_EVERY) {
+            self.warned = Some(now);
+            tracing::error!(%error, "recovery state cannot be saved; it is kept in memory");
+        }
+        if let Some(metrics) = self.args.shared.metrics() {
+            let _ = metrics.send_message(MetricsMsg::NotDurable);
+        }
+    }
+}
+
+/// The session whose record no trying helps.
+fn hopeless(error: &StateError) -> Option<&SessionId> {
+    match error {
+        StateError::Stale { session, .. } | StateError::TooLarge { session, .. } => Some(session),
+        _ => None,
+    }
+}
+
+/// Whether the error is about a record of this batch.
+fn is_of(error: &StateError, batch: &[Entry]) -> bool {
+    batch.iter().any(|entry| hopeless(error) == Some(&entry.draft.session))
 }
 
 /// Tells an actor, or the one that took its place.

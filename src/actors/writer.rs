@@ -37,8 +37,6 @@ pub(crate) struct Queue {
     pub result: Option<Result<(), StateError>>,
     /// The newest records that the disk refused; written again with the next batch.
     pub refused: BTreeMap<SessionId, Draft>,
-    /// A record that no trying helps is in memory only.
-    pub has_lost: bool,
     /// The last time in which records were refused, and whose.
     pub outage: Option<Outage>,
     /// Refused records are due again, although nothing new is to be written.
@@ -97,7 +95,8 @@ impl Queue {
             return;
         }
         let oldest = self.pending.iter().map(|entry| entry.number).min().unwrap_or(u64::MAX);
-        let is_durable = self.refused.is_empty() && !self.has_lost;
+        // What was refused for good counts until a newer record of its session is written.
+        let is_durable = self.outage.as_ref().is_none_or(|outage| outage.not_durable.is_empty());
         for (_, done) in self.flushes.extract_if(.., |(last, _)| *last < oldest) {
             let _ = done.send(is_durable);
         }

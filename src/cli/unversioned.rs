@@ -1,4 +1,4 @@
-use std::fs::{self, File};
+use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
@@ -20,7 +20,12 @@ impl Unversioned {
     /// Once it is open.
     pub fn opened(self) {
         let Some(own) = self.missing else { return };
-        let written = File::create_new(own.join(".gitignore")).and_then(|mut file| file.write_all(b"*\n"));
+        let mut options = OpenOptions::new();
+        options.write(true).create_new(true);
+        // Like everything else there, nobody else's to read.
+        #[cfg(unix)]
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+        let written = options.open(own.join(".gitignore")).and_then(|mut file| file.write_all(b"*\n"));
         match written {
             Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
                 tracing::debug!(%error, "no .gitignore was put into the state directory");
@@ -46,6 +51,8 @@ mod tests {
         };
         open();
         assert_eq!(fs::read_to_string(own.join(".gitignore")).unwrap(), "*\n");
+        #[cfg(unix)]
+        assert_eq!(std::os::unix::fs::MetadataExt::mode(&own.join(".gitignore").metadata().unwrap()) & 0o777, 0o600);
         fs::remove_file(own.join(".gitignore")).unwrap();
         open();
         assert!(!own.join(".gitignore").exists());

@@ -103,7 +103,9 @@ impl fmt::Display for Verdict {
             Self::Cancelled => f.write_str("cancelled"),
             Self::Unhandled(Unhandled::NotDetected) => f.write_str("unhandled: not a known failure"),
             Self::Unhandled(Unhandled::NoChain) => f.write_str("unhandled: no chain for this failure"),
-            Self::Unhandled(Unhandled::Disabled) => f.write_str("unhandled: recovery is disabled"),
+            Self::Unhandled(Unhandled::Disabled) => {
+                f.write_str("unhandled: the configuration switches recovery off for it")
+            }
         }
     }
 }

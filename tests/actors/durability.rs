@@ -207,3 +207,29 @@ async fn a_store_that_panics_is_a_disk_that_fails() {
     shelf.set_panicking(false);
     assert!(run(&engine, Log::default()).await.durable);
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_record_that_cannot_be_saved_keeps_no_other_back_and_is_forgiven_once_a_newer_one_is() {
+    for healed in [false, true] {
+        let shelf = Shelf::default();
+        let engine = builder("session_error: [abort]\n").store(shelf.clone()).spawn().await.unwrap();
+        let mut events = engine.events();
+        shelf.set_too_large(Some(id("large")));
+        let (large, small) = (id("large"), id("small"));
+        let (large, small) = tokio::join!(engine.report(&large, failure()), engine.report(&small, failure()));
+        assert!(large.unwrap().verdict().is_some() && small.unwrap().verdict().is_some());
+        assert!(shelf.record(&id("small")).is_some() && shelf.record(&id("large")).is_none());
+        assert_eq!(engine.last_outage().unwrap().not_durable, [id("large")].into());
+        assert!(engine.settled_metrics().await.unwrap().refused_writes > 0);
+        if healed {
+            shelf.set_too_large(None);
+            engine.report(&id("large"), failure()).await.unwrap();
+        }
+        assert_eq!(engine.shutdown().await.durable, healed);
+        let mut told = false;
+        while let Some(event) = events.next().await {
+            told |= matches!(event, EngineEvent::NotDurable { .. });
+        }
+        assert!(told);
+    }
+}

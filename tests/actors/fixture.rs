@@ -80,6 +80,7 @@ struct Inner {
     waiting: usize,
     fails: bool,
     panics: bool,
+    too_large: Option<SessionId>,
 }
 
 impl Shelf {
@@ -90,6 +91,11 @@ impl Shelf {
 
     pub fn set_failing(&self, fails: bool) {
         self.inner.0.lock().unwrap().fails = fails;
+    }
+
+    /// The records of this session alone are refused, whatever else a batch holds.
+    pub fn set_too_large(&self, session: Option<SessionId>) {
+        self.inner.0.lock().unwrap().too_large = session;
     }
 
     pub fn set_panicking(&self, panics: bool) {
@@ -124,6 +130,9 @@ impl RecoveryStateStore for Shelf {
         if inner.fails {
             let source = std::io::Error::other("no space left on device");
             return Err(StateError::Save { path: "shelf".into(), source });
+        }
+        if let Some(session) = inner.too_large.clone().filter(|large| batch.iter().any(|one| one.session == *large)) {
+            return Err(StateError::TooLarge { session, bytes: 2, limit: 1 });
         }
         inner.store.append(batch)?;
         self.log.note("appended");
